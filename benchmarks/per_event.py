@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import built_in
-from sash.aggregation.kernels.aggregators.slide import Algorithm, slide, slide_by_time
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import Algorithm, slide, slide_by_time
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.range_fold import range_fold
 from sash.aggregation.kernels.windows.bound_positions import cut

@@ -24,7 +24,7 @@ import numpy as np
 from pyspark import cloudpickle
 from sash.aggregation import built_in
 from sash.aggregation.kernels.compiler.compiled import compiled
-from sash.aggregation.kernels.aggregators.slide import slide
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import slide
 from sash.aggregation.kernels.compiler.function_source import remember
 from sash.aggregation.monoid import Monoid
 
@@ -58,7 +58,7 @@ import json, sys
 import numpy as np
 from pyspark import cloudpickle
 from sash.aggregation.kernels.compiler.compiled import compiled
-from sash.aggregation.kernels.aggregators.slide import slide
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import slide
 
 with open(sys.argv[1], "rb") as file:
     mine = cloudpickle.load(file)

@@ -14,7 +14,7 @@ import pytest
 from pyspark import cloudpickle
 
 from sash.aggregation import built_in
-from sash.aggregation.kernels.aggregators.slide import slide
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import slide
 from sash.aggregation.kernels.compiler.compiled import TEMPLATES, compiled
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, IntegerOverflow, SashWarning, Unsupported

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sash.aggregation.kernels.aggregators.slide import slide, slide_by_time
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import slide, slide_by_time
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sash.aggregation.algorithms import INTERPRETED
-from sash.aggregation.kernels.aggregators.slide import Algorithm, slide
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import Algorithm, slide
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.errors import ArgumentError, NotInvertible
 

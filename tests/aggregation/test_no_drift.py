@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sash.aggregation import built_in
-from sash.aggregation.kernels.aggregators.slide import Algorithm, slide
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import Algorithm, slide
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.monoid import Monoid
 from sash.errors import NotInvertible

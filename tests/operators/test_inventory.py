@@ -14,7 +14,7 @@ from sash.aggregation.stores.values import seal
 from sash.errors import CorruptValue
 from sash.operators import Aggregate, Input
 from sash.operators.engine import WindowOperator
-from sash.operators.engine.saving.journal import JournalHead
+from sash.operators.engine.saving.operator_journal import JournalHead
 from sash.operators.joins.join_operator import JoinOperator
 from sash.operators.saved_operator_contents import inventory
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream

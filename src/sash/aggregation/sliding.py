@@ -32,7 +32,7 @@ def slide_compiled(
         return None
     from sash.aggregation.algorithms.compiled.input_columns import Inlet
     from sash.aggregation.algorithms.compiled.time_codecs import time_codec
-    from sash.aggregation.kernels.aggregators.slide import slide, slide_by_time
+    from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import slide, slide_by_time
     from sash.aggregation.kernels.folds.range_fold import present
 
     batch = Inlet(machine, kinds).lifted(columns, len(columns[0]))

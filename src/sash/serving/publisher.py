@@ -1,8 +1,8 @@
 """From the rows that a look-back query has emitted to what can be read at request time.
 
 A row of such a query is an event with its features. The features are left out; the event is added to the
-tree of its key (`forest`). So what is published is what the query itself has accepted, batch by batch:
-an event that is late for the query is in neither.
+tree of its key (`published_page_trees`). So what is published is what the query itself has accepted, batch
+by batch: an event that is late for the query is in neither.
 
 - The head of a key is written together with its new pages, and names the batch. A batch that is executed
   again finds its number there, key by key, and adds nothing twice.
@@ -37,8 +37,8 @@ from sash.operators.columns.times import to_integers
 from sash.semantics.event import Order
 from sash.semantics.windows import SlideByTupleWindow
 from sash.serving.feature_stores import Place, Read, outdated, place_of
-from sash.serving.forest import BEGINNING, Forest, KeyedRun
 from sash.serving.key_bytes import key_bytes
+from sash.serving.published_page_trees import BEGINNING, Forest, KeyedRun
 from sash.serving.query_description import described, narrowed, require_same
 from sash.serving.record_pages import batch_of
 from sash.serving.records import RecordForm

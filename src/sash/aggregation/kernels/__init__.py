@@ -1,7 +1,7 @@
 """Compiled loops over columns of elements. Numba is imported here and nowhere else.
 
     compiler/       from a template and a monoid to machine code: `compiled(monoid)`
-    aggregators/    the sliding-window algorithms: <name>_insert, _evict, _query; `slide` over an array
+    aggregators/    the sliding-window algorithms: <name>_insert, _evict, _query; `slide_by_any_algorithm`
     folds/          lift, fold by range, group or pane, lower
     windows/        which windows there are: clock, cuts, deltas
     state/          what is kept of every key: rings, their trees, timers, the index of keys

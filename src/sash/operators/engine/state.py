@@ -35,8 +35,8 @@ from sash.operators.engine.lanes.slots import NEWEST
 from sash.operators.engine.lateness import held_back, session_of
 from sash.operators.engine.pending_events import Events
 from sash.operators.engine.reported_windows import ReportedWindows
-from sash.operators.engine.saving.journal import LAYOUT, Journal, JournalHead
 from sash.operators.engine.saving.journal_entries import Entry, joined, parts_of
+from sash.operators.engine.saving.operator_journal import LAYOUT, Journal, JournalHead
 from sash.operators.engine.state_layout import StatePlan
 from sash.operators.protocol import Saved
 from sash.operators.windows.ranges import NEVER

@@ -107,8 +107,8 @@ def sliding(
     if every is None:
         raise ArgumentError(
             "every", every, "a duration",
-            message=f"sliding({size!r}) needs every=, the time from the start of a window to the next start",
-            hint=f"Windows that follow each other without overlap are tumbling({size!r})",
+            message=f"sliding({size!r}) needs every=, the time from one start of a window to the next",
+            hint=f"Windows that follow each other without a gap are tumbling({size!r})",
         )  # fmt: skip
     return time(size, every, origin=origin)
 

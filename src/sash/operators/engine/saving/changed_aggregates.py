@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from sash.aggregation.stores.values import reading
 from sash.operators.bound_query import WINDOW, BoundQuery, BoundRolling
 from sash.operators.columns.times import to_integers
-from sash.operators.engine.saving.journal import Journal, JournalHead
 from sash.operators.engine.saving.journal_entries import Entry
+from sash.operators.engine.saving.operator_journal import Journal, JournalHead
 from sash.operators.engine.saving.rows_under_other_aggregates import Change, Renaming
 from sash.operators.engine.saving.snapshot import restored
 from sash.operators.engine.state import OperatorState

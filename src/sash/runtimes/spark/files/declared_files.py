@@ -21,7 +21,7 @@ from sash.runtimes.spark.compat import arrow_of, state_store_failure, struct_of
 from sash.runtimes.spark.files.parquet_files import first_schema
 from sash.runtimes.spark.files.parquet_stream import FileSource
 from sash.runtimes.spark.packing.outputs import REPORTS
-from sash.runtimes.spark.streaming.runtime_choice import why_state_store
+from sash.runtimes.spark.streaming.epochs_or_state_store import why_state_store
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream_watermark import Upstream
 

@@ -48,10 +48,10 @@ from sash.runtimes.spark.state.arenas import local_folders, remove_when_ended
 from sash.runtimes.spark.state.queries_of_checkpoint import Register
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, StreamingOperator
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction, Delivery
+from sash.runtimes.spark.streaming.epochs_or_state_store import epochs_for
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.running_query import RunningQuery
-from sash.runtimes.spark.streaming.runtime_choice import epochs_for
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream_watermark import Upstream

@@ -39,9 +39,9 @@ from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stre
 from sash.runtimes.spark.patterns.streaming_stages import farmed, is_chained
 from sash.runtimes.spark.session_requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.sql_folding.when_spark_folds import spark_fold
+from sash.runtimes.spark.streaming.epochs_or_state_store import why_session, why_state_store
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
 from sash.runtimes.spark.streaming.panes_before_shuffle import why_rows
-from sash.runtimes.spark.streaming.runtime_choice import why_session, why_state_store
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
 from sash.runtimes.spark.streaming.upstream_watermark import Upstream

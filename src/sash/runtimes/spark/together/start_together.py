@@ -25,8 +25,8 @@ from sash.runtimes.spark.sinks.protocol import BatchSink, Sink
 from sash.runtimes.spark.sinks.sink_of_argument import sinks_for
 from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.queries_of_checkpoint import Register
+from sash.runtimes.spark.streaming.epochs_or_state_store import epochs_together
 from sash.runtimes.spark.streaming.processor_for_driver import LightProcessor
-from sash.runtimes.spark.streaming.runtime_choice import epochs_together
 from sash.runtimes.spark.streaming.start import flattening, start_run, start_writing
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
