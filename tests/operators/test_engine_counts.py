@@ -18,7 +18,7 @@ from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.groups.session_and_growing_group import RunGroup
 from sash.operators.engine.lanes.ring_lane import RingLane
-from sash.operators.engine.saving import journal
+from sash.operators.engine.saving import operator_journal as journal
 from sash.operators.folding.whole_windows import Apply
 from sash.semantics import windows
 from sash.semantics.query import Query

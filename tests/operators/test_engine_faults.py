@@ -33,7 +33,11 @@ from sash.operators.arena.locked import LockedHead
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator, pending_log as waiting, state as operators
 from sash.operators.engine.lanes.slots import USED
-from sash.operators.engine.saving import journal, journal_entries as entries, snapshot_names as naming
+from sash.operators.engine.saving import (
+    journal_entries as entries,
+    operator_journal as journal,
+    snapshot_names as naming,
+)
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query

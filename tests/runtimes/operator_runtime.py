@@ -19,7 +19,7 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator, operator_of, pending_log, state
 from sash.operators.engine.lanes import heap_compaction
 from sash.operators.engine.lanes.ring_lane import RingLane
-from sash.operators.engine.saving import journal, journal_entries
+from sash.operators.engine.saving import journal_entries, operator_journal as journal
 from sash.semantics.reference import Batch, Evaluation, WindowReport
 from sash.semantics.watermark import Watermark
 from tests.runtimes.tables import table_of

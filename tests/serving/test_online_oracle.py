@@ -14,7 +14,7 @@ from sash.operators.bound_query import BoundRolling
 from sash.semantics.event import Event
 from sash.semantics.look_back_rows import FeatureEvaluation
 from sash.semantics.query import Emit, Query, When
-from sash.serving import forest, publisher as publisher_module
+from sash.serving import published_page_trees as forest, publisher as publisher_module
 from sash.serving.publisher import Publisher
 from sash.serving.records import RecordForm
 from tests.operators.features import any_look_backs, look_backs, ticks

@@ -18,7 +18,7 @@ from sash.errors import CorruptValue
 from sash.operators.columns.table_bytes import batch_of, table_of
 from sash.operators.columns.times import FARTHEST
 from sash.operators.engine import pane_operator as pane_level
-from sash.operators.engine.saving import journal, journal_entries as entries
+from sash.operators.engine.saving import journal_entries as entries, operator_journal as journal
 from sash.operators.joins import two_sided as join
 from sash.operators.joins.state import row_chunks
 from sash.operators.stateful import streaming as tuples
