@@ -14,7 +14,7 @@ from sash.aggregation import built_in
 from sash.errors import CorruptValue
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator, keeps_panes
-from sash.operators.engine.saving import journal
+from sash.operators.engine.saving import operator_journal as journal
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query

@@ -16,7 +16,7 @@ from sash.errors import CorruptValue, StoreError
 from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.lanes.ring_lane import RingLane
-from sash.operators.engine.saving import journal
+from sash.operators.engine.saving import operator_journal as journal
 from sash.operators.folding.whole_windows import Apply
 from sash.operators.kinds import KINDS
 from sash.semantics import windows

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from sash.aggregation import built_in
 from sash.errors import DifferentQuery
 from sash.operators.bound_query import BoundQuery, BoundRolling
-from sash.operators.engine.saving import journal
+from sash.operators.engine.saving import operator_journal as journal
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Query

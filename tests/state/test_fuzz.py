@@ -33,7 +33,7 @@ from sash.errors import CorruptValue, PipelineError, SashError, StoreError
 from sash.operators.arena.head import ArenaHead
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.table_bytes import bytes_of, table_of
-from sash.operators.engine.saving import journal, journal_entries as entries
+from sash.operators.engine.saving import journal_entries as entries, operator_journal as journal
 from sash.operators.saved_operator_contents import inventory
 from sash.pipeline import read
 from sash.runtimes.spark.epochs import operator_in_store

@@ -23,7 +23,7 @@ from sash.operators import Aggregate, Input
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.pending_events import Events
-from sash.operators.engine.saving import journal, journal_entries as entries
+from sash.operators.engine.saving import journal_entries as entries, operator_journal as journal
 from sash.operators.joins import two_sided
 from sash.operators.joins.join_operator import JoinOperator
 from sash.operators.joins.state import row_chunks
