@@ -1,6 +1,6 @@
 """Write what later versions must go on with, in tests/state: descriptions of queries, and golden state.
 
-python -m tools.golden descriptions      descriptions of queries, as they are today
+python -m tools.golden descriptions      descriptions of queries as they are today; elements of aggregates
 python -m tools.golden 0.1.0             state of every operator; once for a release, and never again
 """
 
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 
-from tests.state import descriptions, golden
+from tests.state import descriptions, golden, golden_elements
 
 if __name__ == "__main__":
     (what,) = sys.argv[1:]
     if what == "descriptions":
         descriptions.FILE.write_text(descriptions.written(), encoding="utf-8")
+        golden_elements.complete()
     else:
         golden.make(what)
