@@ -10,13 +10,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.state import descriptions, golden, golden_elements, golden_features
+from tests.state import descriptions, golden, golden_elements, golden_features, golden_windows
 
 if __name__ == "__main__":
     (what,) = sys.argv[1:]
     if what == "descriptions":
         descriptions.FILE.write_text(descriptions.written(), encoding="utf-8")
         golden_elements.complete()
+        golden_windows.complete()
         with tempfile.TemporaryDirectory() as folder:
             golden_features.complete(Path(folder) / "features")
     else:
