@@ -3,12 +3,15 @@ tell.
 
     start ──▶ one more file ──▶ a batch is in flight ──▶ a random part of a batch later ──▶ harm ──▶ …
       ▲                                                                                      │
-      └────────────────────────────────── if it is dead ◀───────────────────────────────────┘
+      └──────── at once, or when it has caught up with one more file by itself ◀────────────┘
 
 The batches of all queries begin at the same instant, so that a kill hits each of them wherever it is: one
 plans, another writes state, a third publishes. Every second time harm comes while they start: in the first
 batch of one, before others have theirs. The seed is in the name of the test; it decides events, whose batch
 is waited for and for how long. Together they are all operators that keep state.
+
+In the long tests harm is also what a program survives (`harms.py`): after half of it the program must catch
+up, with a file that came after the harm, and is not started again before.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -25,8 +28,9 @@ import pytest
 from tests.aggregation.conftest import RedisServer
 from tests.faults import run_operators
 from tests.faults.batches_in_flight import is_in_flight, newest_begun, seconds_of_a_batch
+from tests.faults.harms import GAVE_UP, Harm, lose_the_server, plan
 from tests.faults.operators import EVERY, OPERATORS, files_of
-from tests.faults.victim import Victim
+from tests.faults.victim import EndedTooEarly, Victim
 from tests.runtimes.micro_batches import write_batches
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -34,8 +38,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 PROGRAM = Path(run_operators.__file__)
 BEFORE, TRIES = 2, 5
 """Files that are there from the beginning; how often what gives up by itself is started again."""
-KILLS, AIMS = 3, 4
-"""How often everything is killed; how many batches pass by before a kill gives up to hit one of them."""
+HARMS, KILLS, AIMS = 8, 3, 4
+"""How often harm is done; how often everything is killed; how many batches pass by before a kill gives up
+to hit one of them."""
 BATCH = 2.0
 """Seconds within which a batch is hit, as long as none has been seen."""
 GROUPS, HALVES = (
@@ -44,9 +49,6 @@ GROUPS, HALVES = (
 )
 """Fewer programs start sooner, and what is in one is killed at once. The second half is in a file of its
 own, test_more_operator_kills.py, for another process of `pytest --dist loadfile`."""
-GAVE_UP = "Python worker failed to connect back"
-"""Spark waits ten seconds for a process to start, which is not much on a busy machine."""
-Harm = Callable[[Victim, RedisServer, random.Random], None]
 
 
 class Ground:
@@ -67,14 +69,32 @@ class Ground:
         self.begun_before: dict[str, int] = {}
         """The newest batch of each operator when the program was started."""
 
-    def suffer(self, harm: Harm, *, harms: int) -> None:
-        """Do harm so many times, in a batch and at the start by turns, then let all come to their end."""
+    def suffer(self, *, harms: int) -> list[str]:
+        """Do harm so many times, in a batch and at the start by turns, then let all come to their end;
+        after which harms the program went on by itself."""
         self.bring(BEFORE)
-        for number in range(harms):
+        went_on = []
+        for number, (harm, must_go_on) in enumerate(plan(harms, self.choice)):
             with self.victim() as victim:
                 self.await_batch_of(self.choice.choice(self.operators), victim, starting=number % 2 == 1)
                 harm(victim, self.server, self.choice)
+                if must_go_on and self._goes_on(victim, harm):
+                    went_on.append(harm.__name__)
         self.finish()
+        return went_on
+
+    def _goes_on(self, victim: Victim, harm: Harm) -> bool:
+        """Whether it catches up with all files and one more without being started again. It may end of
+        two things only, see `harms`."""
+        self.bring(1)
+        try:
+            victim.wait_until(self.have_caught_up, seconds=300)
+        except EndedTooEarly:
+            needs_server = any(OPERATORS[name].elastic == "redis" for name in self.operators)
+            if (harm is lose_the_server and needs_server) or GAVE_UP in victim.printed:
+                return False
+            raise
+        return True
 
     def kill_in_batches(self, *, kills: int) -> list[set[str]]:
         """As often, SIGKILL of everything while a batch of an operator is in flight that was not hit yet;
@@ -160,45 +180,6 @@ class Ground:
         return all(log.exists() for log in logs)
 
 
-def kill_everything(victim: Victim, server: RedisServer, choice: random.Random) -> None:
-    assert victim.kill() >= 1
-
-
-def kill_workers(victim: Victim, server: RedisServer, choice: random.Random) -> None:
-    """Their tasks are tried again; a second later everything dies."""
-    victim.kill_workers()
-    time.sleep(1)
-    victim.kill()
-
-
-def pause_workers(victim: Victim, server: RedisServer, choice: random.Random) -> None:
-    _pause(victim.signal_workers, choice)
-
-
-def pause_everything(victim: Victim, server: RedisServer, choice: random.Random) -> None:
-    """The JVM too, with its heartbeats and timers: a machine that was suspended."""
-    _pause(victim.signal, choice)
-
-
-def _pause(signalled: Callable[[signal.Signals], int], choice: random.Random) -> None:
-    signalled(signal.SIGSTOP)
-    time.sleep(choice.uniform(1, 60))
-    signalled(signal.SIGCONT)
-    time.sleep(choice.uniform(0, BATCH))
-
-
-def lose_the_server(victim: Victim, server: RedisServer, choice: random.Random) -> None:
-    """The queries that need it may fail, and with them the program."""
-    server.kill()
-    time.sleep(choice.uniform(0, BATCH))
-    server.start()
-
-
-def any_harm(victim: Victim, server: RedisServer, choice: random.Random) -> None:
-    harm = choice.choice([kill_everything, kill_workers, pause_workers, pause_everything, lose_the_server])
-    harm(victim, server, choice)
-
-
 def kill_in_batches(home: Path, operators: str, *, seed: int) -> None:
     """Every kill hits a batch of an operator, and together they hit nearly all operators."""
     ground = Ground(home, operators.split(), harms=KILLS, seed=seed, files_each=AIMS)
@@ -228,9 +209,11 @@ def test_oracle_operators_that_are_killed_in_batches_emit_what_the_reference_doe
 def test_oracle_operators_survive_kills_pauses_and_the_loss_of_their_store(
     tmp_path: Path, seed: int, operators: str
 ) -> None:
-    ground = Ground(tmp_path, operators.split(), harms=8, seed=seed)
+    ground = Ground(tmp_path, operators.split(), harms=HARMS, seed=seed, files_each=2)
     try:
-        ground.suffer(any_harm, harms=8)
+        went_on = ground.suffer(harms=HARMS)
         ground.check()
     finally:
         ground.server.kill()
+    print(f"seed {seed}: went on by itself after {', '.join(went_on)}")
+    assert went_on

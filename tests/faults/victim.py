@@ -22,6 +22,10 @@ QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 a shared session take a third less of the processors with it."""
 
 
+class EndedTooEarly(AssertionError):
+    """A program ended, well or not, before it has come as far as it must."""
+
+
 class Victim:
     """A running Python program. Leaving the `with` block leaves nothing of it behind."""
 
@@ -68,7 +72,8 @@ class Victim:
         """Look every few milliseconds. A program that ends before the condition holds is an error."""
         deadline = time.monotonic() + seconds
         while not condition():
-            assert self.process.poll() is None, f"it ended too early:\n{self.printed}"
+            if self.process.poll() is not None:
+                raise EndedTooEarly(f"it ended too early:\n{self.printed}")
             assert time.monotonic() < deadline, f"it did not come so far:\n{self.printed}"
             time.sleep(0.003)
 

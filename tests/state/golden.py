@@ -54,8 +54,13 @@ def make(version: str) -> None:
         for name in (*OPERATORS, REDIS):
             packed = place / "packed" / name
             shutil.copytree(place / name, packed, ignore=_TRANSIENT)
-            with tarfile.open(FOLDER / version / f"{name}.tar.xz", "w:xz", preset=9) as archive:
-                archive.add(packed, arcname=name, filter=_anonymous)
+            add_to(FOLDER / version / f"{name}.tar.xz", packed, name=name)
+
+
+def add_to(file: Path, folder: Path, *, name: str) -> None:
+    """A new archive with one folder, under a name."""
+    with tarfile.open(file, "w:xz", preset=9) as archive:
+        archive.add(folder, arcname=name, filter=_anonymous)
 
 
 def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:

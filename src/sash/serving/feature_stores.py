@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urldefrag
 
-from sash.aggregation.stores import lmdb_environment
+from sash.aggregation.stores import lmdb_damage, lmdb_environment
 from sash.aggregation.stores.lmdb_environment import Environment
 from sash.aggregation.stores.redis_package import address_of, redis_package, unreachable
 from sash.errors import ArgumentError, StoreError, StoreUnavailable
@@ -77,7 +77,7 @@ def place_of(store: str | os.PathLike[str], *, create: bool = True) -> Place:
     if text.startswith(_SCHEMES):
         url, name = urldefrag(text)
         return RedisPlace(url, name or "features")
-    if not create and not (Path(text) / lmdb_environment.DATA).is_file():
+    if not create and not (Path(text) / lmdb_damage.DATA).is_file():
         raise StoreError(f"there are no features at {text}: they are published by q.start(…, online=…)")
     return LmdbPlace(text)
 

@@ -18,15 +18,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import lmdb
 
+from sash.aggregation.stores.lmdb_damage import DATA, complete, damage_words
 from sash.disk_space import REASONS, allocate, free_bytes, no_space, room_for
-from sash.errors import ArgumentError, NoSpace, StoreError
+from sash.errors import ArgumentError, StoreError
 
 Result = TypeVar("Result")
 
 DATABASES = (b"live", b"undo", b"dead", b"meta")
-
-DATA = "data.mdb"
-"""The file that makes a folder an LMDB environment."""
 
 Key: TypeAlias = tuple[int, str, tuple[int, int] | None]
 """The process, the path, and the device and inode of the file there."""
@@ -57,12 +55,13 @@ class Environment:
             with room_for("the lock of an LMDB store", path):
                 _reserve_lock(Path(path))
             opened = self._lmdb = _opened(Path(path), map_size=map_size, durable=durable)
+            complete(opened, Path(path))
             self.live, self.undo, self.dead, self.meta = (self._lmdb.open_db(name) for name in DATABASES)
-        except NoSpace:
-            raise
-        except (lmdb.Error, OSError) as error:
+        except (lmdb.Error, OSError, StoreError) as error:
             if opened is not None:
                 opened.close()  # a process can have it open only once
+            if isinstance(error, StoreError):
+                raise
             hint = " (this process was forked inside `with store.reading()`)" if _inherited else ""
             raise self._failed(error, f"cannot be opened: {error}{hint}") from error
         self.key = _key(path)  # now that there is a file
@@ -85,10 +84,15 @@ class Environment:
         """A transaction that sees one committed state; views that it gives out are valid until it ends."""
         me = threading.get_ident()
         with self._quiet:
-            transaction = self._begin(write=False)
+            try:
+                transaction = self._begin(write=False)
+            except lmdb.Error as error:
+                raise self._failed(error, f"cannot be read: {error}") from error
             self._readers[me] = self._readers.get(me, 0) + 1
         try:
             yield transaction
+        except lmdb.Error as error:
+            raise self._failed(error, f"cannot be read: {error}") from error
         finally:
             with self._quiet:
                 transaction.abort()
@@ -125,7 +129,7 @@ class Environment:
         free = free_bytes(self.path)
         if reason or (os.strerror(errno.EIO) in str(error) and free is not None and free < mmap.PAGESIZE):
             return no_space("the pages of an LMDB store", self.path, reason or os.strerror(errno.ENOSPC))
-        return StoreError(f"the LMDB store at {self.path} {words}")
+        return StoreError(f"the LMDB store at {self.path} {words}{damage_words(error)}")
 
     def close(self) -> None:
         self._lmdb.close()
@@ -177,7 +181,7 @@ def _opened(folder: Path, *, map_size: int, durable: bool) -> Any:
     try:
         return lmdb_of_folder()
     except lmdb.InvalidError:
-        data = folder / "data.mdb"
+        data = folder / DATA
         if data.stat().st_size >= 2 * mmap.PAGESIZE:
             raise
         # The disk became full, or the process was killed, while the two first pages were written.

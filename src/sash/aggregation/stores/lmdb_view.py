@@ -17,7 +17,8 @@ import lmdb
 
 from sash.aggregation.stores.epoch_store import Committed
 from sash.aggregation.stores.lmdb import read_meta
-from sash.aggregation.stores.lmdb_environment import DATA, DATABASES
+from sash.aggregation.stores.lmdb_damage import DATA, damage_words, missing_bytes, require_readable
+from sash.aggregation.stores.lmdb_environment import DATABASES
 from sash.aggregation.stores.values import unseal
 from sash.errors import StoreError
 
@@ -88,12 +89,15 @@ def looking(path: str | PathLike[str]) -> Iterator[Look]:
     except lmdb.Error as error:
         raise StoreError(f"the LMDB store at {path} cannot be opened: {error}") from error
     try:
+        if missing_bytes(environment, Path(path)):
+            require_readable(Path(path), databases=DATABASES)
         databases = {name: environment.open_db(name, create=False) for name in DATABASES}
         with environment.begin(buffers=True) as transaction:
             yield Look(transaction, databases)
     except lmdb.NotFoundError as error:
         raise StoreError(f"the LMDB store at {path} is not one of Sash's: {error}") from error
     except lmdb.Error as error:
-        raise StoreError(f"the LMDB store at {path} cannot be read: {error}") from error
+        words = f"cannot be read: {error}{damage_words(error)}"
+        raise StoreError(f"the LMDB store at {path} {words}") from error
     finally:
         environment.close()

@@ -39,6 +39,8 @@ class Found:
 
 def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False) -> int:
     """Look, and print; the exit code. What is neither a checkpoint nor a store is a StoreError."""
+    if verify and not place.startswith(SERVER):
+        _require_readable(Path(place))
     found = list(_on_server(place) if place.startswith(SERVER) else [_in_folder(Path(place), debug=debug)])
     if not verify:
         for each in found:
@@ -110,8 +112,19 @@ def _on_server(place: str) -> Iterator[Found]:
         yield Found({"store": address_of(url)}, (), namespaces_on(url, others), published)
 
 
+def _require_readable(place: Path) -> None:
+    """A damaged LMDB file may end the process that reads it: then another one than this."""
+    from sash.aggregation.stores.lmdb_damage import DATA, require_readable
+    from sash.aggregation.stores.lmdb_environment import DATABASES
+    from sash.runtimes.spark.inspection.elastic_state import store_of
+
+    for folder in (place, store_of(place)):
+        if (folder / DATA).is_file():
+            require_readable(folder, databases=DATABASES)
+
+
 def _in_folder(place: Path, *, debug: bool) -> Found:
-    from sash.aggregation.stores.lmdb_environment import DATA
+    from sash.aggregation.stores.lmdb_damage import DATA
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
     from sash.runtimes.spark.inspection.elastic_state import namespaces_in, stages_in
     from sash.serving.published_state import published_in

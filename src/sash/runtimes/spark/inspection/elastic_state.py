@@ -14,7 +14,7 @@ from typing import Protocol
 
 from sash.aggregation.stores.epoch_store import Committed, EpochStore
 from sash.aggregation.stores.files import Files, stores_in
-from sash.aggregation.stores.lmdb_environment import DATA
+from sash.aggregation.stores.lmdb_damage import DATA
 from sash.aggregation.stores.lmdb_view import Namespace, looking
 from sash.aggregation.stores.redis import Redis
 from sash.aggregation.stores.values import reading
