@@ -52,7 +52,7 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
         "n: count(), commutative",
         "f: first(x), ordered",
         "range fold: compiled; ",
-        "two combines per event and one per window, whatever the window length",
+        "two combines per event and one per window, whatever its length",
         "WinSeq(): 1 worker",
         "candidates for 4 cores; counted: 1,000 events of 10 keys, the hottest with 10%; ",
         "✗ WinMapReduce(map=4, reduce=4): ",
@@ -123,7 +123,10 @@ def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
     assert lines[1] == "formula  E(r, W) = { τ : τ_r − W < τ ≤ τ_r } for each event r and look-back W"
     assert "report   once: the input is complete, so no event waits for later events" in lines[4]
     assert "in this process; one worker is enough: " in lines[6]
+    cost = "compiled; two combines per event and one per look-back of a row, whatever its length"
+    assert lines[5] == f"cost     {cost}"
     latest = over().latest(60).agg(n=sash.count()).explain()
+    assert cost in latest
     assert latest.startswith("rows     one row per key: the last 60, up to now")
     assert "one row per event, emitted once" in over().rolling(60).agg(n=sash.count()).explain("plan")
 

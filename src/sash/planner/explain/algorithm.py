@@ -68,8 +68,13 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
         return FoldAlgorithm("range fold of partitions", how, "nowhere", slow)
     overlap = any(cut.overlapping for cut in plan.facts.cuts)
     combines = "two combines per event" if overlap else "one combine per event"
-    how = f"{fold}; {combines} and one per window, whatever the window length{_in_python(plan)}"
+    how = f"{fold}; {combines} and one per {_each(bound)}, whatever its length{_in_python(plan)}"
     return FoldAlgorithm("range fold", how, _early(bound, plan), slow)
+
+
+def _each(bound: BoundQuery) -> str:
+    """What is folded for one value of the output."""
+    return "look-back of a row" if isinstance(bound, BoundRolling) else "window"
 
 
 def _in_python(plan: Plan) -> str:
@@ -127,6 +132,5 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
     if all(lane.running for lane in state.lanes):
         how = f"{fold}; one combine per event into its open window, {IDLE}"
         return FoldAlgorithm("running fold", how, "nowhere", slow)
-    each = "look-back of a row" if isinstance(bound, BoundRolling) else "window"
-    how = f"{fold}; O(log n) combines per {each}, {IDLE}"
+    how = f"{fold}; O(log n) combines per {_each(bound)}, {IDLE}"
     return FoldAlgorithm("tree of folds", how, "nowhere", slow)
