@@ -61,6 +61,27 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     "the key": (
         lambda: sash.stream(EVENTS, time="t", key="crad"), UnknownColumn, ["key: there is no column"],
     ),
+    "windows after look-backs": (
+        lambda: getattr(stream().rolling(5), "window")(sash.tumbling(5)),  # noqa: B009
+        AttributeError, ["rolling() supports only .agg(); windows go to .window(…) of the stream."],
+    ),
+    "look-backs after windows": (
+        lambda: getattr(stream().window(sash.tumbling(5)), "latest")(5),  # noqa: B009
+        AttributeError,
+        ["window() supports only .agg(), .apply() and .fold(); look-backs go to .latest(…) of the stream."],
+    ),
+    "a second call of window": (
+        lambda: getattr(stream().window(sash.tumbling(5)), "window")(sash.rows(5)),  # noqa: B009
+        AttributeError, ["window() takes several of them in one call: .window(a, b)."],
+    ),
+    "queries together that are bounded": (
+        lambda: sash.together(totals=stream().rolling(5).agg(n=sash.count())),
+        Unsupported, ["sash.together(totals=…) needs a streaming DataFrame"],
+    ),
+    "workers that are text": (
+        lambda: stream().rolling(5).parallel("4"),
+        ArgumentError, ["parallel must be 'auto', a number of workers, or a pattern", "got '4'"],
+    ),
     "an aggregate that is called otherwise": (
         lambda: getattr(sash, "averge"),  # noqa: B009 (type checkers refuse the name by themselves)
         AttributeError, ["no attribute 'averge'. Did you mean sash.avg?"],

@@ -183,7 +183,7 @@ def test_the_planner_estimates_a_toy() -> None:
     [
         (PrimeWindow(3), "the last 3 events"),
         (BlockWindow(10), "the running aggregate of its open window"),
-        (HalfWindow(10), "the events of the open window of halves(10), however many there are"),
+        (HalfWindow(10), "all events of the open window"),
     ],
     ids=str,
 )

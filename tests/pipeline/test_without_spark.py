@@ -65,6 +65,8 @@ def test_no_jvm_is_started(folder: Path, changes: tuple[tuple[str, str], ...]) -
     file = written(folder, *changes)
     assert "nothing is wrong; it would write parquet reports" in run_command("check", file).output
     assert "values   n = count(), total = sum(x)" in run_command("explain", file).output
+    short = run_command("explain", written(folder, *changes, *ONE_PANE)).stdout
+    assert len(short.splitlines()) <= 10, short
     assert "there is no column 'y'" in refused("check", written(folder, *changes, ("sum(x)", "sum(y)")))
 
 

@@ -48,11 +48,11 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
     for line in (
         "sliding(100, every=30)  (context-free)",
         "E(w) = { τ : w·(30) ≤ τ < w·(30) + 100 }",
-        "an event is in 3.33 of them",
+        "3.33 windows per event",
         "n: count(), commutative",
         "f: first(x), ordered",
         "range fold: compiled; ",
-        "two combines per event and one per window, whatever the window length",
+        "two combines per event and one per window, whatever its length",
         "WinSeq(): 1 worker",
         "candidates for 4 cores; counted: 1,000 events of 10 keys, the hottest with 10%; ",
         "✗ WinMapReduce(map=4, reduce=4): ",
@@ -74,11 +74,47 @@ def test_the_short_form_has_meaning_cost_and_state_in_ten_lines() -> None:
     assert len(lines) <= 10
     names = [line.split()[0] for line in lines]
     assert names == ["window", "formula", "values", "events", "report", "cost", "runs", "keeps", "more"]
-    assert lines[0].endswith(": 100 long, every 30, [start, end); an event is in 3.33 of them")
+    assert lines[0].endswith(": 100 long, every 30, [start, end); 3.33 windows per event")
     assert lines[0].startswith("window   sliding(100, every=30): ")
     assert lines[2] == "values   n = count(), f = first(x)"
     many = over().rolling(5).agg(**{f"a{number}": sash.sum("x") for number in range(20)})
     assert "a7 = sum(x), and 12 more" in " ".join(many.explain().split())
+
+
+TIMED = TABLE.set_column(0, "t", TABLE["t"].cast(pa.timestamp("s")))
+
+
+@pytest.mark.parametrize("flush", [True, False], ids=["with an end", "without"])
+@pytest.mark.parametrize(
+    "window",
+    [
+        sash.tumbling("1 minute"),
+        sash.sliding("1 hour", every="1 minute"),
+        sash.cumulate("1 hour", "20 minutes"),
+        sash.rows(100, every=10),
+        sash.slide_by_tuple("90 minutes", 10),
+        sash.slide_by_time(100, "5 minutes"),
+        sash.delta("x", 20_000, 5_000),
+        sash.session("30 minutes"),
+        sash.threshold(lambda row: row.x > 1),
+        sash.punctuated(lambda row: row.x > 1),
+        ("rolling", "1 hour", "7 days", "90 days"),
+        ("latest", "1 hour", "7 days", "90 days"),
+    ],
+    ids=lambda window: window[0] if isinstance(window, tuple) else type(window).__name__,
+)
+def test_a_stream_of_each_kind_is_explained_in_ten_lines_of_the_width(window: Any, flush: bool) -> None:
+    stream = over(iter([TIMED]), delay="10 minutes")
+    if isinstance(window, tuple):
+        windowed = getattr(stream, window[0])(*window[1:])
+    else:
+        windowed = stream.window(window, flush=flush)
+    lines = windowed.agg(n=sash.count(), s=sash.sum("x")).explain().splitlines()
+    assert [line for line in lines if line.startswith(" ")] == []
+    assert max(map(len, lines)) <= WIDTH
+    assert [line.split()[0] for line in lines[2:]] == [
+        "values", "events", "report", "cost", "runs", "keeps", "grows", "more",
+    ]  # fmt: skip
 
 
 def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
@@ -87,7 +123,10 @@ def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
     assert lines[1] == "formula  E(r, W) = { τ : τ_r − W < τ ≤ τ_r } for each event r and look-back W"
     assert "report   once: the input is complete, so no event waits for later events" in lines[4]
     assert "in this process; one worker is enough: " in lines[6]
+    cost = "compiled; two combines per event and one per look-back of a row, whatever its length"
+    assert lines[5] == f"cost     {cost}"
     latest = over().latest(60).agg(n=sash.count()).explain()
+    assert cost in latest
     assert latest.startswith("rows     one row per key: the last 60, up to now")
     assert "one row per event, emitted once" in over().rolling(60).agg(n=sash.count()).explain("plan")
 
@@ -96,7 +135,7 @@ def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
     ("window", "meaning"),
     [
         (sash.tumbling("1 minute"), "1 minute long, one after the other, [start, end)"),
-        (sash.cumulate(60, 20), "from a start every 60, longer by 20 each time, [start, end)"),
+        (sash.cumulate(60, 20), "starts every 60, grows by 20, [start, end)"),
         (sash.rows(1, every=1), "1 event, a new window with every event"),
         (sash.slide_by_tuple(60, 10), "the last 60, up to every 10th event"),
         (sash.slide_by_tuple("1 hour", 1), "the last hour, up to each event"),
@@ -359,7 +398,7 @@ def test_formulas_have_the_numbers_filled_in_and_nothing_else() -> None:
     ("options", "words"),
     [
         ({}, "reported once: the input is complete, so no window waits for later events"),
-        ({"flush": False}, "reported once, when the watermark (the newest time − 7) has reached its end"),
+        ({"flush": False}, "reported once, when the watermark (newest time − 7) reaches its end"),
         ({"empty": True}, "waits for later events; those without events too"),
     ],
 )
@@ -373,18 +412,18 @@ def test_explain_says_when_windows_are_reported(options: dict[str, Any], words: 
 @pytest.mark.parametrize(
     ("windows", "words"),
     [
-        ([sash.session(5)], "has passed its end"),
-        ([sash.slide_by_tuple(5, 1)], "has passed its end"),
-        ([sash.tumbling(5)], "has reached its end"),
+        ([sash.session(5)], "passes its end"),
+        ([sash.slide_by_tuple(5, 1)], "passes its end"),
+        ([sash.tumbling(5)], "reaches its end"),
         (
             [sash.tumbling(5), sash.session(5)],
-            "has reached its end (passed it, for sessions and look-backs)",
+            "reaches its end (passes it, for sessions and look-backs)",
         ),
     ],
 )
 def test_an_event_at_the_end_of_a_session_still_joins_it(windows: list[Any], words: str) -> None:
     query = over().window(*windows, flush=False).agg(n=sash.count())
-    assert explained(query)["reported"] == f"reported once, when the watermark (the newest time) {words}"
+    assert explained(query)["reported"] == f"reported once, when the watermark (newest time) {words}"
 
 
 def test_a_pattern_without_stages_between_its_workers_has_one_graph() -> None:
@@ -397,8 +436,8 @@ def test_early_reports_and_corrections_are_told_in_words(frames: dict[str, Any])
     stream = over(frames["stream"], delay="1 minute", allowed_lateness="1 hour")
     early = explained(stream.window(sash.tumbling("1 day"), emit="every 5 minutes").agg(n=sash.count()))
     assert early["reported"] == (
-        "reported every 5 minutes while it changes, and when the watermark (the newest time − 1 minute) "
-        "has reached its end; corrected for 1 hour after that"
+        "reported every 5 minutes while it changes, and when the watermark (newest time − 1 minute) "
+        "reaches its end; corrected for 1 hour after that"
     )
     change = stream.window(sash.tumbling("1 day"), emit="change").agg(n=sash.count())
     assert explained(change)["reported"].startswith("reported after every batch that changes it")
@@ -413,6 +452,19 @@ def test_workers_that_share_a_key_hold_it_several_times(frames: dict[str, Any]) 
     owned = explained(query.parallel(sash.WinFarm(4, model="agnostic")))
     assert owned["state"]["kept"] == "events"
     assert owned["algorithm"]["name"] == "whole windows"
+
+
+@pytest.mark.spark
+def test_a_stream_on_spark_is_explained_in_ten_lines_of_the_width(frames: dict[str, Any]) -> None:
+    stream = over(frames["stream"], delay="10 minutes")
+    for window in (
+        sash.sliding("1 hour", every="1 minute"),
+        sash.rows(100, every=10),
+        sash.delta("x", 9, 1),
+    ):
+        lines = stream.window(window).agg(n=sash.count()).explain().splitlines()
+        assert len(lines) <= 10, lines
+        assert max(map(len, lines)) <= WIDTH
 
 
 @pytest.mark.spark

@@ -194,11 +194,11 @@ def require_bounded(bounded: bool) -> None:
         )  # fmt: skip
 
 
-def require_unbounded(bounded: bool) -> None:
+def require_unbounded(bounded: bool, *, call: str = "start()") -> None:
     """For what only a stream can do."""
     if bounded:
         raise Unsupported(
-            "data", "a bounded input", "a streaming DataFrame for start()",
-            message="start() needs a streaming DataFrame",
+            "data", "a bounded input", f"a streaming DataFrame for {call}",
+            message=f"{call} needs a streaming DataFrame",
             hint="For a bounded input use collect() or dataframe().",
         )  # fmt: skip

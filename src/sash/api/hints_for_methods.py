@@ -39,7 +39,10 @@ class Hinted:
             message = f"{kind!r} object has no attribute {name!r}"
             if name.startswith("_"):
                 raise AttributeError(message)
-            known = _ELSEWHERE.get(kind, _ELSEWHERE["Query"]).get(name)
-            own = [one for one in dir(type(self)) if not one.startswith("_")]
-            hint = f"Use {known.format(name=name)}." if known else did_you_mean(name, own)
+            hint = self._hint(kind, name)
             raise AttributeError(f"{message}. {hint}" if hint else message)
+
+    def _hint(self, kind: str, name: str) -> str:
+        known = _ELSEWHERE.get(kind, _ELSEWHERE["Query"]).get(name)
+        own = [one for one in dir(type(self)) if not one.startswith("_")]
+        return f"Use {known.format(name=name)}." if known else did_you_mean(name, own)

@@ -40,7 +40,7 @@ def together(**queries: WindowQuery) -> Together:
             raise ArgumentError(name, type(query).__name__, expected)
         if isinstance(query.source, LocalStream):
             raise Unsupported("together", f"{name}, over an iterator", "used with a streaming DataFrame")
-        require_unbounded(query.source.bounded)
+        require_unbounded(query.source.bounded, call=f"sash.together({name}=…)")
     first_name, first = next(iter(queries.items()))
     for name, query in queries.items():
         _require_same_stream(name, query, first_name, first)

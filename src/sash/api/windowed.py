@@ -88,18 +88,33 @@ class Windowed(Hinted):
 
     def _whole(self, computation: WholeWindow) -> WindowQuery:
         if self.bind is not BoundQuery:
-            called, hint = "latest", ""  # no window kind has one row per key
-            if self.bind is not BoundLatest:
-                called = "rolling"
+            hint = ""  # no window kind has one row per key
+            if self._called == "rolling":
                 hint = "For whole windows of every event use .window(sash.slide_by_tuple(lookback, 1))."
             raise Unsupported(
-                called, "apply or fold", "used with agg", message=f"{called}() supports only .agg()",
-                hint=hint,
+                self._called, "apply or fold", "used with agg",
+                message=f"{self._called}() supports only .agg()", hint=hint,
             )  # fmt: skip
         return self._answered(BoundWhole(self.query, *self._input, computation))
 
     def _answered(self, bound: BoundQuery) -> WindowQuery:
         return WindowQuery(self.stream.source, bound).parallel(self.pattern)
+
+    @property
+    def _called(self) -> str:
+        """The method of the stream that made this."""
+        if self.bind is BoundQuery:
+            return "window"
+        return "latest" if self.bind is BoundLatest else "rolling"
+
+    def _hint(self, kind: str, name: str) -> str:
+        if name not in ("window", "rolling", "latest"):
+            return super()._hint(kind, name)
+        if name == self._called:
+            return f"{name}() takes several of them in one call: .{name}(a, b)."
+        supported = ".agg(), .apply() and .fold()" if self._called == "window" else ".agg()"
+        what = "windows" if name == "window" else "look-backs"
+        return f"{self._called}() supports only {supported}; {what} go to .{name}(…) of the stream."
 
     @property
     def _input(self) -> tuple[pa.Schema, str, tuple[str, ...]]:

@@ -249,7 +249,7 @@ def require_pattern(given: Any) -> Pattern | None:
     if isinstance(given, Pattern):
         return given
     expected = "'auto', a number of workers, or a pattern such as sash.KeyFarm(4)"
-    raise ArgumentError("pattern", given, expected)
+    raise ArgumentError("parallel", given, expected)
 
 
 def require_degree(argument: str, given: Any) -> None:

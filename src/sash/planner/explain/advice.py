@@ -30,8 +30,8 @@ def advice(bound: BoundQuery, plan: Plan) -> list[str]:
 def _whole_windows(bound: BoundQuery, plan: Plan) -> Iterator[str]:
     if plan.facts.whole:
         yield (
-            f".{plan.facts.whole}(…) computes each window from its rows: its cost grows with the overlap; "
-            "an aggregate of lift, combine and lower (@sash.monoid) is folded once for all windows"
+            f".{plan.facts.whole}(…) computes each window from its rows; "
+            "@sash.monoid (lift, combine, lower) is folded once for all windows"
         )
 
 

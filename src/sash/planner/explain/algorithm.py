@@ -22,7 +22,8 @@ from sash.operators.folding.early_panes import Early
 from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers
 from sash.planner.plans.cheapest_pattern import Plan
 
-BATCH = "a batch costs what it brings, whatever the state holds"
+IDLE = "none for idle keys"
+"""A batch costs what it brings and closes, whatever the state holds."""
 PANES = "one combine per event into its pane; windows from panes, whatever the window length"
 
 
@@ -67,8 +68,13 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
         return FoldAlgorithm("range fold of partitions", how, "nowhere", slow)
     overlap = any(cut.overlapping for cut in plan.facts.cuts)
     combines = "two combines per event" if overlap else "one combine per event"
-    how = f"{fold}; {combines} and one per window, whatever the window length{_in_python(plan)}"
+    how = f"{fold}; {combines} and one per {_each(bound)}, whatever its length{_in_python(plan)}"
     return FoldAlgorithm("range fold", how, _early(bound, plan), slow)
+
+
+def _each(bound: BoundQuery) -> str:
+    """What is folded for one value of the output."""
+    return "look-back of a row" if isinstance(bound, BoundRolling) else "window"
 
 
 def _in_python(plan: Plan) -> str:
@@ -115,7 +121,7 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
     if keeps_panes(bound) and not agnostic:
         return FoldAlgorithm(
             "panes in a tree",
-            f"{fold}; one combine per event into its pane, O(log n) combines of panes per window; {BATCH}",
+            f"{fold}; one combine per event, O(log n) combines of panes per window, {IDLE}",
             _where_on_streams(bound, plan),
             slow,
         )
@@ -124,8 +130,7 @@ def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) 
         how = "windows that are due are computed from the rows kept for their keys"
         return FoldAlgorithm("whole windows", how, "nowhere", slow)
     if all(lane.running for lane in state.lanes):
-        how = f"{fold}; one combine per event into its open window; {BATCH}"
+        how = f"{fold}; one combine per event into its open window, {IDLE}"
         return FoldAlgorithm("running fold", how, "nowhere", slow)
-    each = "look-back of a row" if isinstance(bound, BoundRolling) else "window"
-    how = f"{fold}; O(log n) combines per {each}; {BATCH}"
+    how = f"{fold}; O(log n) combines per {_each(bound)}, {IDLE}"
     return FoldAlgorithm("tree of folds", how, "nowhere", slow)

@@ -122,7 +122,7 @@ def _meaning(explanation: Explanation) -> list[tuple[str, str]]:
 
 
 def _held(window: WindowExplanation) -> str:
-    several = f"; an event is in {_number(window.overlap)} of them" if window.overlap != 1 else ""
+    several = f"; {_number(window.overlap)} windows per event" if window.overlap != 1 else ""
     return f"{window.written}: {window.meaning or window.formula}{several}"
 
 
@@ -151,7 +151,7 @@ def _semantics(explanation: Explanation) -> list[str]:
     for window in explanation.windows:
         lines += [f"{window.written}  ({window.context})", f"  {window.formula}"]
         if window.overlap != 1 and explanation.rows == "window":
-            lines.append(f"  an event is in {_number(window.overlap)} of them")
+            lines.append(f"  {_number(window.overlap)} windows per event")
         if not window.on_columns:
             lines.append("  evaluated event by event: correct, but slow on large inputs")
     keys = ", ".join(explanation.keys) or "none"

@@ -3,7 +3,7 @@
 >>> from sash.semantics.query import Query
 >>> from sash.semantics.windows import tumbling
 >>> reported(Query((tumbling(5),), flush=False))
-'reported once, when the watermark (the newest time) has reached its end'
+'reported once, when the watermark (newest time) reaches its end'
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from sash.semantics.event import Order
 from sash.semantics.query import Query, When
 from sash.semantics.window import Window
 from sash.semantics.windows import SessionWindow, SlideByTupleWindow
+
+REST = "the rest at the end of the input"
 
 
 def reported(query: Query) -> str:
@@ -22,7 +24,7 @@ def reported(query: Query) -> str:
     if query.empty:
         parts.append("those without events too")
     if query.flush:
-        parts.append("the end of the input closes the rest")
+        parts.append(REST)
     return "; ".join(parts)
 
 
@@ -51,14 +53,14 @@ def emitted_rolling(query: Query) -> str:
 
     >>> from sash.semantics.windows import slide_by_tuple
     >>> emitted_rolling(Query((slide_by_tuple(5, 1),), flush=False))
-    'once, when the watermark (the newest time) has passed its event'
+    'once, when the watermark (newest time) passes its event'
     """
-    passed = f"when the watermark ({_newest(query)}) has passed its event"
+    passed = f"when the watermark ({_newest(query)}) passes its event"
     if query.emit.when is When.ARRIVAL:
-        rule = f"with the batch that brings its event, and again with the next revision; final {passed}"
+        rule = f"with the batch of its event, and with its next revision; final {passed}"
     else:
         rule = f"once, {passed}"
-    return f"{rule}; the end of the input closes the rest" if query.flush else rule
+    return f"{rule}; {REST}" if query.flush else rule
 
 
 def emitted_latest(query: Query, *, streaming: bool) -> str:
@@ -68,13 +70,13 @@ def emitted_latest(query: Query, *, streaming: bool) -> str:
     >>> from sash.semantics.windows import slide_by_tuple
     >>> by_tens = Query((slide_by_tuple(5, 1),), emit=Emit.parse("every 10"), flush=False)
     >>> emitted_latest(by_tens, streaming=True)
-    'when the row of a key has changed; now is the watermark (the newest time), a multiple of 10'
+    'when the row of a key changes; now is the watermark (newest time), a multiple of 10'
     """
     if not streaming:
         return "at the end of the input; now is the newest time"
     every = f", a multiple of {query.emit.period}" if query.emit.period.length else ""
-    rule = f"when the row of a key has changed; now is the watermark ({_newest(query)}){every}"
-    return f"{rule}; at the end of the input it is the newest time" if query.flush else rule
+    rule = f"when the row of a key changes; now is the watermark ({_newest(query)}){every}"
+    return f"{rule}; at the end the newest time" if query.flush else rule
 
 
 def _often(query: Query) -> str:
@@ -95,9 +97,9 @@ def _closes(query: Query) -> str:
         return "when the event that closes it has arrived"
     # An event at the very end still joins a session, or the look-back of its trigger.
     passes = [_passes(window) for window in query.windows]
-    end = "passed its end" if all(passes) else "reached its end"
-    others = " (passed it, for sessions and look-backs)" if any(passes) and not all(passes) else ""
-    return f"when the watermark ({_newest(query)}) has {end}{others}"
+    end = "passes its end" if all(passes) else "reaches its end"
+    others = " (passes it, for sessions and look-backs)" if any(passes) and not all(passes) else ""
+    return f"when the watermark ({_newest(query)}) {end}{others}"
 
 
 def _passes(window: Window) -> bool:
@@ -107,4 +109,4 @@ def _passes(window: Window) -> bool:
 
 
 def _newest(query: Query) -> str:
-    return f"the newest time − {query.delay}" if query.delay.length else "the newest time"
+    return f"newest time − {query.delay}" if query.delay.length else "newest time"

@@ -95,7 +95,10 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
         return State("panes", f"at most {count:,} panes of {length}", count, size, growth + forgets)
     what = "whole rows" if plan.whole else "times and inputs"
     windows = [[bound.query.windows[number] for number in lane.windows] for lane in rings]
-    needs = [_needed(window) for of_lane in windows for window in _without_shorter(of_lane)]
+    several = len(bound.query.windows) > 1
+    needs = [
+        _needed(window, several=several) for of_lane in windows for window in _without_shorter(of_lane)
+    ]
     amount = " and ".join(dict.fromkeys(words for words, _ in needs))
     waiting = [str(length) for length in (bound.query.delay, bound.query.allowed_lateness) if length.length]
     if waiting:
@@ -115,10 +118,7 @@ def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
         return f"; a key is dropped {bound.query.forget_after} after its newest event"
     if plan.forgets:
         return "; a key is dropped when no window needs its state"
-    return (
-        f"; {8 * plan.slot_words} bytes per key, the number of its next window, stay for good: see "
-        "forget_after= of sash.stream"
-    )
+    return f"; {8 * plan.slot_words} bytes per key remain: see forget_after= of sash.stream"
 
 
 def _without_shorter(windows: Sequence[Window]) -> list[Window]:
@@ -129,11 +129,11 @@ def _without_shorter(windows: Sequence[Window]) -> list[Window]:
     return [window for at, window in enumerate(windows) if at not in sizes or at == longest]
 
 
-def _needed(window: Window) -> tuple[str, int | None]:
+def _needed(window: Window, *, several: bool) -> tuple[str, int | None]:
     """The events of a key that a window may still need, in words and, if it is fixed, as a number."""
     match window.capacity:
         case None:
-            return f"the events of the open window of {window.shown}, however many there are", None
+            return f"all events of the open window{f' of {window.label}' if several else ''}", None
         case Duration(length, unit):
             return f"the events of {format_last(length, unit)}", None
         case number if number == inf:

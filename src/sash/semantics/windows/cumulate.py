@@ -59,7 +59,7 @@ class CumulateWindow(IntervalWindow):
     @property
     def meaning(self) -> str:
         size, step = format_length(self.size, self.unit), format_length(self.step, self.unit)
-        return f"from a start every {size}, longer by {step} each time, [start, end)"
+        return f"starts every {size}, grows by {step}, [start, end)"
 
     @property
     def formula(self) -> str:

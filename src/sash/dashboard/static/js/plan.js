@@ -4,8 +4,7 @@ import { h, replace, svg } from "./dom.js";
 const WIDTH = 440;
 const LINE = 16;
 const LETTERS = 58;
-const ELASTIC = "It runs elastic: every micro-batch chooses its number of tasks, and the state lives in a store "
-  + "of its own instead of RocksDB.";
+const ELASTIC = "It runs elastic: the number of tasks is chosen anew for every micro-batch.";
 
 export class Plan {
   constructor() {
