@@ -66,7 +66,7 @@ def _scalejoin(chosen: argparse.Namespace) -> PaperTable:
     return table
 
 
-def _under_load(chosen: argparse.Namespace) -> PaperTable:
+def _under_load(chosen: argparse.Namespace) -> Tables:
     table, found = under_load.measure(quick=chosen.quick)
     for name, change in found.items():
         if chosen.to:
@@ -75,7 +75,7 @@ def _under_load(chosen: argparse.Namespace) -> PaperTable:
             table.figures[f"{short}: {OVER_TIME}"] = _over_time(
                 title, f"stretch-4-{short}", chosen.to, change.replay
             )
-    return table
+    return table, under_load.judged(found)
 
 
 def _controller(chosen: argparse.Namespace) -> PaperTable:

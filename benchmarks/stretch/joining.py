@@ -118,6 +118,11 @@ class Replay:
         found = [late for at, late in self.latencies if begin <= at < end]
         return float(np.mean(found)) if found else float("nan")
 
+    def utilisation(self, begin: float = 0.0, end: float = float("inf")) -> float:
+        """The part of their time in which the instances that there were worked."""
+        at = np.array(self.seconds)
+        return float(np.mean(np.array(self.utilisations)[(begin <= at) & (at < end)]))
+
     def worst(self) -> float:
         return max((late for _, late in self.latencies), default=float("nan"))
 
@@ -126,10 +131,11 @@ def replay(
     elastic: ElasticOperator, streams: Mapping[str, Draw],
     *, seconds: float, rate: Callable[[float], float], controller: Controller | None = None,
     armed: float = 0.0, once: bool = False, most: int = 2, offset: int = 0, seed: int = 5,
+    tick: float = TICK,
 ) -> Replay:  # fmt: skip
-    """Send `rate(now)` tuples a second of each stream for so many seconds, then end the stream; `offset` is
-    the event time at which the replay begins. The controller decides ten times a second, from `armed`
-    seconds on, and with `once` no more after its first switch."""
+    """Send `rate(now)` tuples a second of each stream for so many seconds, those of a tick at its end, then
+    end the stream; `offset` is the event time at which the replay begins. The controller decides ten times
+    a second, from `armed` seconds on, and with `once` no more after its first switch."""
     found, draw, samples = Replay(), np.random.default_rng(seed), list[Sample]()
     began = time.perf_counter()
 
@@ -170,7 +176,7 @@ def replay(
             found.comparisons.append((done - before) / (now - decided))
             found.degrees.append(elastic.degree)
             before, decided = done, now
-        time.sleep(max(0.0, TICK - (time.perf_counter() - began - now)))
+        time.sleep(max(0.0, tick - (time.perf_counter() - began - now)))
     elastic.stop()
     reader.join()
     found.switches = [(at, one, other, change.seconds) for at, one, other, change in changes]

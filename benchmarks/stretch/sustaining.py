@@ -3,7 +3,8 @@
 A rate is sustained if pairs do not wait for the instances: in a replay in real time, over a window that was
 filled at the same rate, the mean latency of the second half is at most `BOUND`. At a twentieth more than
 what is sustained, tuples that wait add up to that within ten seconds. The search doubles or halves
-the rate until one is sustained and one is not, and then halves the (logarithmic) distance between them.
+the rate until one is sustained and one is not, and then halves the (logarithmic) distance between them. A
+rate is not sustained if two replays agree on that: one may have met another program on the cores.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from math import inf, isnan, nan, sqrt
 from benchmarks.stretch.joining import (
     SECOND,
     SOURCES,
+    TICK,
     Replay,
     at_full_speed,
     fill,
@@ -58,6 +60,8 @@ def searched(latency: Callable[[float], float], first: float, *, trials: int = T
     low, high, rate, best = 0.0, inf, first, nan
     for _ in range(trials):
         found = latency(rate)
+        if not found <= BOUND:
+            found = latency(rate)
         if found <= BOUND:
             low, best = rate, found
         else:
@@ -68,25 +72,30 @@ def searched(latency: Callable[[float], float], first: float, *, trials: int = T
     return Sustained(high if isnan(best) else low, best)
 
 
-def sustained_rate(degree: int, *, window: int, seconds: float, trials: int = TRIALS) -> Sustained:
+def sustained_rate(
+    degree: int, *, window: int, seconds: float, trials: int = TRIALS, tick: float = TICK
+) -> Sustained:
     """Of so many instances, over windows of so many seconds."""
     return searched(
-        lambda rate: at_rate(degree, rate, window=window, seconds=seconds).latency(seconds / 2),
+        lambda rate: at_rate(degree, rate, window=window, seconds=seconds, tick=tick).latency(seconds / 2),
         full_speed(degree, window=window) / 2, trials=trials,
     )  # fmt: skip
 
 
-def at_rate(degree: int, rate: float, *, window: int, seconds: float) -> Replay:
+def at_rate(degree: int, rate: float, *, window: int, seconds: float, tick: float = TICK) -> Replay:
     streams = scale_join_streams()
     with setup(scale_join(window), degree, degree, sources=SOURCES) as elastic:
         fill(elastic, streams, rate=rate, begin=0, end=window * SECOND)
-        return replay(elastic, streams, seconds=seconds, rate=lambda now: rate, offset=window * SECOND)
+        return replay(
+            elastic, streams, seconds=seconds, rate=lambda now: rate, offset=window * SECOND, tick=tick
+        )  # fmt: skip
 
 
-def full_speed(degree: int, *, window: int, rate: int = 300) -> float:
+def full_speed(degree: int, *, window: int) -> float:
     """Tuples a second that cost as many comparisons as instances do in batches of a second: where to begin.
     A replay has batches of a tick, and sustains less."""
-    streams = scale_join_streams()
+    # So many that a short window, too, is work beside which the price of a step is small.
+    streams, rate = scale_join_streams(), max(300, 6_000 // window)
     with setup(scale_join(window), degree, degree, sources=SOURCES) as elastic:
         fill(elastic, streams, rate=rate, begin=0, end=window * SECOND)
         comparisons, _ = at_full_speed(

@@ -43,7 +43,8 @@ from sash.operators.elastic.mapping_epochs import (
     requested,
 )
 from sash.operators.order.interleaved import Batch, Input, Interleaved
-from sash.operators.order.scalegate import CAPACITY, Control, ScaleGate
+from sash.operators.order.scalegate import CAPACITY, ScaleGate
+from sash.operators.order.scalegate_log import Control
 from sash.operators.stateful.declaration import TIME, Stateful
 from sash.operators.stateful.process_shares import ProcessShares
 

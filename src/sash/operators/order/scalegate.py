@@ -32,33 +32,24 @@ True
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from threading import Condition, RLock
 from typing import Any
 
 from sash.errors import ArgumentError
-from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, Interleaved, Part, joined, weave
+from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, Interleaved, Part, weave
+from sash.operators.order.scalegate_log import Control, GateLog, LogPlace
 from sash.operators.order.scalegate_source import GateSource
 from sash.operators.windows.ranges import NEVER
 
 CAPACITY = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class Control:
-    """A message in the stream: every reader meets it at the same place, right behind time γ."""
-
-    message: Any
-    gamma: int
-
-
 @dataclass
 class _GateReader:
-    at: int
-    """The number of the next item of the log."""
+    place: LogPlace
+    """Of the next item of the log."""
     read: int
     """How many tuples stand before it."""
 
@@ -84,9 +75,9 @@ class ScaleGate:
         self._sources: dict[str, GateSource] = {}
         self._leaving: list[GateSource] = []
         self._readers: dict[str, _GateReader] = {}
-        self._log: deque[Interleaved | Control] = deque()
-        self._base = 0
+        self._log = GateLog()
         self._ready = 0
+        self._read_by_all = 0
         self._numbers = 0
         self._floor = -NEVER
         self._closed = False
@@ -183,14 +174,15 @@ class ScaleGate:
             own = self._reader(reader)
             if not self._wait(self._news, lambda: self._has_news(reader, own), timeout):
                 return None
-            if self._readers.get(reader) is not own or own.at == self._end:
+            place = own.place
+            if self._readers.get(reader) is not own or place.following is None:
                 return None
-            self._join(own.at, together)
-            item = self._log[own.at - self._base]
-            own.at += 1
+            if together and not any(other.place.number > place.number for other in self._readers.values()):
+                self._log.join(place, together)
+            own.place, item = place.following, place.item
             if isinstance(item, Interleaved):
                 own.read += len(item)
-            self._forget()
+            self._make_room()
             return item
 
     def add_readers(self, readers: Iterable[str], *, at: str | None = None) -> bool:
@@ -198,10 +190,10 @@ class ScaleGate:
 
         Adds those that are not there yet; True if that is all of them."""
         with self._lock:
-            like = _GateReader(self._end, self._ready) if at is None else self._reader(at)
+            like = _GateReader(self._log.end, self._ready) if at is None else self._reader(at)
             chosen, before = list(readers), len(self._readers)
             for name in chosen:
-                self._readers.setdefault(name, _GateReader(like.at, like.read))
+                self._readers.setdefault(name, _GateReader(like.place, like.read))
             return len(self._readers) - before == len(chosen)
 
     def remove_readers(self, readers: Iterable[str]) -> bool:
@@ -210,7 +202,7 @@ class ScaleGate:
         Removes those that are there; True if that is all of them."""
         with self._lock:
             removed = [self._readers.pop(name, None) for name in readers]
-            self._forget()
+            self._make_room()
             self._news.notify_all()
             return None not in removed
 
@@ -256,14 +248,12 @@ class ScaleGate:
         """How many tuples are in memory: not ready yet, or not read by everybody."""
         with self._lock:
             pending = sum(source.held for source in (*self._sources.values(), *self._leaving))
-            return pending + sum(len(item) for item in self._log if isinstance(item, Interleaved))
+            return pending + self.unread()
 
     def unread(self) -> int:
         """How many ready tuples the slowest reader has not got yet."""
         with self._lock:
-            return self._ready - min(
-                (reader.read for reader in self._readers.values()), default=self._ready
-            )
+            return self._ready - self._slowest()
 
     @property
     def ready(self) -> int:
@@ -289,10 +279,6 @@ class ScaleGate:
                 self._leaving.append(source)
         return None not in removed
 
-    @property
-    def _end(self) -> int:
-        return self._base + len(self._log)
-
     @staticmethod
     def _wait(condition: Condition, true: Callable[[], bool], timeout: float | None) -> bool:
         # Without a wait there is no switch to another thread: the common case costs a comparison.
@@ -303,7 +289,7 @@ class ScaleGate:
         return not full or source.gone or self._closed
 
     def _has_news(self, name: str, reader: _GateReader) -> bool:
-        return reader.at < self._end or self._closed or self._readers.get(name) is not reader
+        return reader.place.following is not None or self._closed or self._readers.get(name) is not reader
 
     def _release(self, at_least: int = -NEVER) -> None:
         """Weave what is ready now into one run at the end of the log."""
@@ -321,43 +307,22 @@ class ScaleGate:
         self._floor = max(floor, self._floor)
         self._leaving = [source for source in self._leaving if source.held]
         run = weave(self.inputs, parts, watermark=self._floor, first=self._ready)
-        if not self._superseded(run):
+        # A promise that nobody has read yet is replaced by the next one: idle streams need no memory.
+        if len(run) or self._is_read_to_its_end() or not self._log.supersede(run):
             self._log.append(run)
         self._ready += len(run)
-        self._forget()
         self._news.notify_all()
         self._room.notify_all()
 
-    def _superseded(self, run: Interleaved) -> bool:
-        """A promise that nobody has read yet is replaced by the next one: idle streams need no memory."""
-        last = self._log[-1] if self._log else None
-        if not isinstance(last, Interleaved) or len(last) or len(run):
-            return False
-        if any(reader.at == self._end for reader in self._readers.values()):
-            return False
-        self._log[-1] = run
-        return True
+    def _is_read_to_its_end(self) -> bool:
+        return any(reader.place is self._log.end for reader in self._readers.values())
 
-    def _join(self, at: int, most: int) -> None:
-        """Make one run of those from here on, of at most so many tuples, if no reader is further."""
-        if at + 1 == self._end or any(reader.at > at for reader in self._readers.values()):
-            return
-        runs, held = list[Interleaved](), 0
-        for item in islice(self._log, at - self._base, None):
-            if not isinstance(item, Interleaved) or held + len(item) > most:
-                break
-            runs.append(item)
-            held += len(item)
-        if len(runs) > 1:
-            others = [self._log.pop() for _ in range(self._end - at - len(runs))]
-            for _ in runs:
-                self._log.pop()
-            self._log.extend((joined(runs), *reversed(others)))
+    def _slowest(self) -> int:
+        """How many tuples all have read."""
+        return min((reader.read for reader in self._readers.values()), default=self._ready)
 
-    def _forget(self) -> None:
-        slowest = min((reader.at for reader in self._readers.values()), default=self._end)
-        if slowest > self._base:
-            while self._base < slowest:
-                self._log.popleft()
-                self._base += 1
+    def _make_room(self) -> None:
+        read = self._slowest()
+        if read > self._read_by_all:
+            self._read_by_all = read
             self._room.notify_all()
