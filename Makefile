@@ -131,8 +131,8 @@ secret: $(READY) java peers  ## probe the live engines, and write docs/secret
 bench: $(READY) java kafka  ## compare with other engines: one table, an hour on a quiet machine; and sash size with Spark
 	$(BIN)/python -m benchmarks --opponents sizing
 
-month: $(READY) java  ## a month of event time with 10⁷ keys in an hour: does anything grow? Goes on where it stopped
-	$(BIN)/python -m benchmarks.month.run build/month --to docs/benchmarks
+month: $(READY) java  ## a month of event time with 10⁷ keys, eight hours per step, in an hour or so: does anything grow? Goes on where it stopped
+	$(BIN)/python -m benchmarks.month.run build/month --hours 8 --to docs/benchmarks
 
 pictures: $(READY) chromium  ## photograph the live page for the documentation, in docs/images
 	$(BIN)/python -m tests.dashboard.pictures

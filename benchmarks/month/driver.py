@@ -60,6 +60,7 @@ def live(home: Path, month: Month, hours: int, begin: int, end: int, *, killed: 
             measured: dict[str, Any] = {
                 "hour": until, "rows": rows, "seconds": time.monotonic() - began,
                 **measuring.processes(os.getpid()), **measuring.folders(home), **_progress(running),
+                **measuring.outside_of_the_heap(spark),
             }  # fmt: skip
             measured["CPU seconds"] = measured.pop("CPU") - worked
             if number % max(1, 6 // hours) == 0:

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 MEGABYTE = 1_000_000
+POOLS = {"JVM metaspace MB": ("Metaspace", "Compressed Class"), "JVM code cache MB": ("Code",)}
+"""How the names of the JVM's pools begin: there may be one of code or several."""
+OUTSIDE = (*POOLS, "JVM direct buffers MB", "JVM threads")
 
 
 def processes(driver: int) -> dict[str, float]:
@@ -51,6 +54,27 @@ def heap(spark: Any) -> float:
     jvm.java.lang.System.gc()
     memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
     return float(memory.getHeapMemoryUsage().getUsed() / MEGABYTE)
+
+
+def outside_of_the_heap(spark: Any) -> dict[str, float]:
+    """What the JVM itself knows of its memory beside the heap, in megabytes, and its threads, each with a
+    stack. Metaspace are classes, and grow with code that Spark generates; direct buffers are Arrow's and
+    Netty's, as far as they are Java's. What is left of the process is of its allocator and of libraries."""
+    jvm = spark.sparkContext._jvm
+    factory = jvm.java.lang.management.ManagementFactory
+    found = dict.fromkeys(OUTSIDE, 0.0)
+    for pool in factory.getMemoryPoolMXBeans():
+        name = str(pool.getName())
+        kind = next((kind for kind, first in POOLS.items() if name.startswith(first)), None)
+        if kind is not None:
+            # What is committed is the process's, used or not.
+            found[kind] += pool.getUsage().getCommitted() / MEGABYTE
+    buffers = jvm.java.lang.Class.forName("java.lang.management.BufferPoolMXBean")
+    for pool in factory.getPlatformMXBeans(buffers):
+        if str(pool.getName()) == "direct":
+            found["JVM direct buffers MB"] = pool.getMemoryUsed() / MEGABYTE
+    found["JVM threads"] = float(factory.getThreadMXBean().getThreadCount())
+    return found
 
 
 def folders(home: Path) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,9 @@ import pytest
 from benchmarks.month import measuring, run
 from benchmarks.month.events import BEGIN, DAY, DISORDER, FLOOD, HOUR, SILENT, Month
 from benchmarks.month.flatness import compared, has_grown
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MONTH = Month(keys=3_000, days=6)
 
@@ -60,6 +64,16 @@ def test_a_process_that_has_ended_is_measured_as_nothing() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     assert measuring.processes(ended.pid)["driver python MB"] == 0.0
+
+
+@pytest.mark.spark
+def test_what_the_jvm_has_beside_its_heap_is_measured_by_kind(spark: SparkSession) -> None:
+    found = measuring.outside_of_the_heap(spark)
+    assert set(found) == set(measuring.OUTSIDE)
+    for kind, least in (("JVM metaspace MB", 30), ("JVM code cache MB", 5), ("JVM threads", 10)):
+        assert least < found[kind] < 10 * 1_000
+    assert not has_grown("JVM metaspace MB", 100.0, 200.0)
+    assert has_grown("driver JVM MB", 100.0, 200.0)
 
 
 def test_a_month_goes_on_only_with_the_sizes_that_it_was_begun_with(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,7 +111,9 @@ def volumes_by_hand() -> int:
     return len(closed)
 
 
-def test_a_checkpoint_is_told_in_words_and_the_session_goes_on(spark: SparkSession, chained: Path) -> None:
+def test_a_checkpoint_in_sparks_state_store_is_shown_and_verified_and_the_session_goes_on(
+    spark: SparkSession, chained: Path
+) -> None:
     answer = run_state(chained)
     assert answer.exit_code == 0, answer.output
     for words in (
@@ -124,6 +127,9 @@ def test_a_checkpoint_is_told_in_words_and_the_session_goes_on(spark: SparkSessi
         "3 keys",
     ):
         assert words in answer.output, words
+    answer = run_state(chained, "--verify")
+    assert answer.exit_code == 0, answer.output
+    assert re.search(r"nothing is wrong with \d+ chunks, \d+ buckets", answer.output)
     assert spark.range(3).count() == 3
 
 

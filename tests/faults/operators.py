@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 import sash
 from sash.aggregation.stores.values import unseal
-from sash.operators import Aggregate, Input
+from sash.operators import Aggregate, Input, Stateful
 from sash.semantics.reference import Arrival, Batch, evaluate
 
 if TYPE_CHECKING:
@@ -109,13 +109,30 @@ def _asof(data: Any) -> Any:
     return left.join_asof(right, direction="nearest", tolerance="4 seconds")
 
 
+TUPLES = Input(pa.schema([SCHEMA.field(name) for name in ("tick", "key", "x")]), time="tick")
+WINDOW: dict[str, Any] = {"advance": 10, "size": 20, "inputs": TUPLES, "keys": "key"}
+
+
 def _operate(data: Any) -> Any:
-    columns = ["tick", "key", "x"]
-    table = data.select(columns) if not isinstance(data, Table) else data.select(columns).sort_by("tick")
-    inputs = Input(pa.schema([SCHEMA.field(name) for name in columns]), time="tick")
-    operator = Aggregate(
-        advance=10, size=20, inputs=inputs, keys="key", n=sash.count(), total=sash.sum("x")
-    )
+    return _operated(Aggregate(**WINDOW, n=sash.count(), total=sash.sum("x")), data)
+
+
+def _operate_functions(data: Any) -> Any:
+    """One window for each key, that slides; tuples are stored, and functions of a user see them."""
+    return _operated(Stateful(**WINDOW, window="single", output=_extremes, schema=EXTREMES), data)
+
+
+EXTREMES = pa.schema([("key", pa.string()), ("n", pa.int64()), ("least", pa.int64()), ("most", pa.int64())])
+
+
+def _extremes(windows: Any) -> Row:
+    values = [arrival.row.x for arrival in windows[0]]
+    return {"key": windows.key, "n": len(values), "least": min(values), "most": max(values)}
+
+
+def _operated(operator: Stateful, data: Any) -> Any:
+    table = data.select(TUPLES.schema.names)
+    table = table.sort_by("tick") if isinstance(data, Table) else table
     return sash.operate(operator, table, delay=0 if isinstance(data, Table) else 5)
 
 
@@ -331,4 +348,6 @@ OPERATORS: dict[str, Operator] = {
     "elastic-redis": Operator(_of_windows(sash.session("2 seconds")), elastic="redis", judges_late=True),
     "elastic-join": Operator(_join, elastic="files"),
     "elastic-asof": Operator(_asof, elastic="lmdb"),
+    "operate-alone": Operator(_operate),
+    "operate-functions": Operator(_operate_functions),
 }

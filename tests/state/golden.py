@@ -46,12 +46,14 @@ def home() -> Iterator[Path]:
 
 
 def make(version: str) -> None:
-    """Run all operators over the first files, a few at a time, and pack what they leave."""
+    """Run the operators that have no archive over the first files, a few at a time, and pack what they
+    leave."""
     (FOLDER / version).mkdir(parents=True, exist_ok=True)
+    names = [name for name in OPERATORS if name not in archived(version)]
     with home() as place:
-        for first in range(0, len(OPERATORS), 4):
-            run(place, list(OPERATORS)[first : first + 4], first=0, last=BEFORE)
-        for name in (*OPERATORS, REDIS):
+        for first in range(0, len(names), 4):
+            run(place, names[first : first + 4], first=0, last=BEFORE)
+        for name in (*names, *({REDIS} - archived(version))):
             packed = place / "packed" / name
             shutil.copytree(place / name, packed, ignore=_TRANSIENT)
             add_to(FOLDER / version / f"{name}.tar.xz", packed, name=name)
