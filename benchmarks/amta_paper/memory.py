@@ -48,6 +48,12 @@ PAPER = {
 """The smallest heap of those tried in which a window of 2²⁵ elements was filled."""
 
 
+HELD_AS = {
+    "naive": "in Python's lists of elements and of times",
+    "log over lmdb": "but for pages of the file", "lmdb": "but for pages of the file",
+}  # fmt: skip
+
+
 def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
     exponents = QUICK if quick else FULL
     held = {kind: Series(label, style=STYLES.get(kind, "")) for kind, label in LABELS.items()}
@@ -88,7 +94,8 @@ def _table(held: dict[str, Series], exponent: int) -> PaperTable:
     for kind, series in held.items():
         table.add(
             series.label, paper=f"{PAPER[kind]} of heap for 2²⁵", here=f"{series.ys[-1]:,.1f} MB",
-            why="what the window holds, in columns of machine words; the paper tries sizes of Java's heap",
+            why=f"what the window holds, {HELD_AS.get(kind, 'in arrays')}; "
+            "the paper tries sizes of Java's heap",
         )  # fmt: skip
     return table
 

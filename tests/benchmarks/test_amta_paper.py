@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from benchmarks.amta_paper import bulk_eviction, latency, slide_policies
+from benchmarks.amta_paper.cached_naive import CachedNaive
 from benchmarks.amta_paper.dimensions import wide_sum
 from benchmarks.amta_paper.measuring import counting, plain_sum, readings
 from benchmarks.amta_paper.slide_policies import POLICIES, climb
-from sash.aggregators import AMTA, Recalculate
+from sash.aggregation import built_in
+from sash.aggregators import AMTA, Recalculate, tracked
 from sash.semantics.windows import policy
 from sash.testing.policy_laws import monotone
 
@@ -52,6 +54,25 @@ def test_bulk_evictions_are_measured_from_one_element_to_all_but_one(n: int) -> 
     counts = bulk_eviction.counts(n)
     assert counts == sorted(set(counts))
     assert (counts[0], counts[-1]) == (1, n - 1)
+
+
+def test_differential_the_papers_naive_folds_again_only_after_an_eviction() -> None:
+    monoid, tally = counting(tracked(n=built_in.count("x"), hi=built_in.max("x")))
+    cached, plain = CachedNaive(monoid), Recalculate(monoid)
+    values, evictions, combines = [*range(50, 0, -1), *range(30), 70, *range(70, 0, -1)], 0, 0
+    for x in values:
+        before = tally.combines
+        cached.insert(x)
+        evicted = cached.evict_by_policy(lambda total, old: total.n - old.n >= 60 or old.hi < total.hi)
+        found = cached.query()
+        combines += tally.combines - before
+        evictions += evicted > 0
+        plain.insert(x)
+        assert plain.evict_by_policy(lambda t, old: t.n - old.n >= 60 or old.hi < t.hi) == evicted
+        assert (found, len(cached)) == (plain.query(), len(plain))
+    assert 0 < evictions < len(values) / 2
+    # An insertion, the head that is tried, those that leave, and all of at most 60 behind an eviction.
+    assert combines <= 2 * len(values) + len(values) + 60 * evictions
 
 
 @pytest.mark.parametrize("name", POLICIES)
