@@ -142,8 +142,8 @@ def operate(
     An elastic operator takes streams as they are read: it cannot follow another operator or windows.
 
     `delay` is how far behind the newest tuple of a stream another may come and still be on time, one for
-    all inputs or one for each. Of several inputs the one that is furthest behind counts, and one that has
-    brought nothing yet holds back the others. Tuples of one time are taken in the order of the inputs. A
+    all inputs or one for each. Of several inputs the one that is furthest behind counts, and one without
+    a tuple so far holds back the others. Tuples of one time are taken in the order of the inputs. A
     stream that comes with a watermark, as the rows of another operator do, keeps it. A delay given for it
     is then one for all inputs, on top of their own: Spark has one watermark for all of them.
     """

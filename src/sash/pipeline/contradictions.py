@@ -131,7 +131,7 @@ def _of_stream(pipeline: Pipeline, place: Place, sink: SinkTable) -> Contradicti
     if sink.keys and sink.format == "iceberg" and sink.path:
         yield (*place, "path"), "path must be left out for keys: MERGE knows Iceberg tables by name"
     if sink.format not in PASSING and not pipeline.run.checkpoint:
-        what = f"the folder in which a stream to {sink.format} notes how far it has come"
+        what = f"the folder in which a stream to {sink.format} records its progress"
         yield ("run", "checkpoint"), f"[run] lacks checkpoint, {what}"
 
 

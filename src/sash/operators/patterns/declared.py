@@ -85,7 +85,7 @@ class PaneFarm:
 
 @dataclass(frozen=True)
 class WinMapReduce:
-    """Parallel inside each window: events are dealt round-robin to partitions, partial folds combined."""
+    """Parallel inside each window: events go round-robin to partitions, partial folds are combined."""
 
     map: int
     reduce: int

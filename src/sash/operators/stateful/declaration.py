@@ -109,7 +109,7 @@ class Stateful:
     # The functions of the paper: override them, or give them to the constructor
 
     def update(self, windows: WindowSet, arrival: InputEvent) -> Answer:
-        """f_U: a tuple meets the windows of one of its keys."""
+        """f_U: updates the windows of one of a tuple's keys."""
         return self._update(windows, arrival)
 
     def output(self, windows: WindowSet) -> Answer:

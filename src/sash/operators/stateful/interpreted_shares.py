@@ -98,7 +98,7 @@ class KeyShare(ABC):
         for row in rows:
             if not isinstance(row, Mapping) or set(row) != set(self.operator.payload.names):
                 expected = f"rows with the columns {self.operator.payload.names}"
-                raise PredicateError(f"{name} must answer with {expected}; got {row!r}")
+                raise PredicateError(f"{name} must return {expected}; got {row!r}")
             self.waiting.append((time, row))
             if self.tracks:
                 self.fresh.append((time, row))

@@ -61,7 +61,7 @@ def compiled_function(
     one, two = (tuple(map(read_only, samples[side])) for side in (probe, probe.other))
     answer = build(predicate).result_type(one, 0, two, 0)
     if str(answer) not in ("bool", "boolean"):  # as one version of Numba calls it, and the next
-        raise NoSource(f"it answers with {answer}, not with a bool")
+        raise NoSource(f"it returns {answer}, not a bool")
     text = f"predicate({', '.join(ROWS)})"
     if within >= 0:
         text = f"{_meets(within)} and {text}"
