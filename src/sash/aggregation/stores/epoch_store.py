@@ -157,7 +157,7 @@ class EpochStore(ABC):
         committed = self._committed()
         if not max(committed.oldest, committed.epoch - 1) <= epoch <= committed.epoch:
             raise EpochError(
-                f"the store cannot be rolled back to epoch {epoch}: it is at epoch {committed.epoch} and "
+                f"cannot roll back to epoch {epoch}: the store is at epoch {committed.epoch} and "
                 f"keeps none before {committed.oldest}"
             )
         if epoch < committed.epoch:
