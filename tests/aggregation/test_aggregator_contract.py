@@ -22,7 +22,7 @@ from sash import aggregators, errors
 from sash.aggregation import algorithms, built_in
 from sash.aggregation.algorithms import ABSENT
 from sash.aggregation.algorithms.mta import stored_nodes
-from sash.aggregation.algorithms.mta.aligned_blocks import Block
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex
 from sash.aggregation.monoid import Monoid
 from sash.aggregators import AMTA, SubtractOnEvict, tracked
 from sash.stores import LMDB, Memory
@@ -490,9 +490,9 @@ class ByteStore:
         assert monoid.encode is not None
         assert monoid.decode is not None
         self.encode, self.decode = monoid.encode, monoid.decode
-        self.data: dict[Block, bytes] = {}
+        self.data: dict[LevelAndIndex, bytes] = {}
 
-    def get_many(self, ids: Sequence[Block]) -> list[Any]:
+    def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]:
         found = [self.data[block] for block in ids]
         return [self.decode(value) if value else ABSENT for value in found]
 

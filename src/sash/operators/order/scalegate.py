@@ -40,7 +40,15 @@ from threading import Condition, RLock
 from typing import Any
 
 from sash.errors import ArgumentError
-from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, Interleaved, Part, joined, weave
+from sash.operators.order.interleaved import (
+    END_OF_TIME,
+    Input,
+    InputTable,
+    Interleaved,
+    Part,
+    joined,
+    weave,
+)
 from sash.operators.order.scalegate_source import GateSource
 from sash.operators.windows.ranges import NEVER
 
@@ -102,7 +110,7 @@ class ScaleGate:
     def add(
         self,
         source: str,
-        batch: Batch | None = None,
+        batch: InputTable | None = None,
         *,
         watermark: int | None = None,
         timeout: float | None = None,
