@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks.harness import Table, finish, options, race
 from sash.aggregation import built_in
-from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import Algorithm, slide, slide_by_time
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import AlgorithmName, slide, slide_by_time
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.range_fold import range_fold
 from sash.aggregation.kernels.windows.bound_positions import cut
 from sash.aggregation.monoid import Monoid
 
-FIFO: dict[Algorithm, float] = {"two_stacks": 3.5, "daba": 5.0, "amta": 7.0}
+FIFO: dict[AlgorithmName, float] = {"two_stacks": 3.5, "daba": 5.0, "amta": 7.0}
 FIBA_LIMIT = 20.0
 RANGE_FOLD_LIMIT = 3.0
 LATE, PLACES = 0.1, 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -34,3 +35,26 @@ def test_no_name_is_a_verb_of_speech() -> None:
         if token.type == tokenize.NAME and SPEECH.fullmatch(token.string)
     ]
     assert found == []
+
+
+def aliases(text: str) -> Iterator[tuple[str, str]]:
+    """The type aliases of a module: names in capitals and small letters for a type that has no name."""
+    for node in ast.parse(text).body:
+        match node:
+            case ast.AnnAssign(ast.Name(name), ast.Name("TypeAlias"), ast.expr() as value):
+                yield name, ast.unparse(value)
+            case ast.Assign([ast.Name(name)], ast.Subscript() | ast.BinOp() | ast.Name() | ast.Attribute()):
+                if re.fullmatch(r"[A-Z]\w*[a-z]\w*", name):
+                    yield name, ast.unparse(node.value)
+
+
+def test_an_alias_has_a_name_of_its_own() -> None:
+    """Not that of a class, nor of an alias of something else."""
+    classes: set[str] = set()
+    meanings: dict[str, set[str]] = {}
+    for _, text in modules("src"):
+        classes.update(re.findall(r"(?m)^ *class (\w+)", text))
+        for name, value in aliases(text):
+            meanings.setdefault(name, set()).add(value)
+    assert sorted(classes & meanings.keys()) == []
+    assert sorted(name for name, values in meanings.items() if len(values) > 1) == []

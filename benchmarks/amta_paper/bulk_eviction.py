@@ -34,7 +34,7 @@ from benchmarks.amta_paper.measuring import (
 )
 from sash.aggregation import built_in
 from sash.aggregation.algorithms import AmortizedForest, MemoryNodes
-from sash.aggregation.algorithms.mta.aligned_blocks import Block
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex
 from sash.aggregation.kernels.aggregators import amta as forest, daba as ring_of_daba
 from sash.aggregation.kernels.compiler.compiled import Compiled
 
@@ -167,7 +167,7 @@ class SharedNodes:
         self._nodes = MemoryNodes()
         self.reads = 0
 
-    def get_many(self, ids: Sequence[Block]) -> list[Any]:
+    def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]:
         self.reads += len(ids)
         return self._nodes.get_many(ids)
 

@@ -29,7 +29,7 @@ def folder(path: str | PathLike[str], *, format: str = "parquet", **options: str
             raise ArgumentError(
                 name, options[name], "left out for a folder",
                 message=f"{name} must be left out for a folder, which keeps the rows of all batches",
-                hint="sash.sinks.jdbc, table and redis replace rows by key; of a folder, the newest row of "
+                hint="sash.sinks.jdbc, table and redis replace rows by key. In a folder, the newest row of "
                 "each key is the one with the greatest batch in sash.published(…).",
             )  # fmt: skip
     return FolderSink(fspath(path), format, options)

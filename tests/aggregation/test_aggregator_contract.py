@@ -22,7 +22,7 @@ from sash import aggregators, errors
 from sash.aggregation import algorithms, built_in
 from sash.aggregation.algorithms import ABSENT
 from sash.aggregation.algorithms.mta import stored_nodes
-from sash.aggregation.algorithms.mta.aligned_blocks import Block
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex
 from sash.aggregation.monoid import Monoid
 from sash.aggregators import AMTA, SubtractOnEvict, tracked
 from sash.stores import LMDB, Memory
@@ -455,7 +455,7 @@ def test_a_policy_that_fails_is_named_with_what_it_was_asked(algorithm: Any) -> 
     window.insert_many([1, 2])
     with pytest.raises(errors.PredicateError, match=r"ZeroDivisionError.*total=3, old="):
         window.evict_by_policy(lambda total, old: 1 // 0 > 0)
-    with pytest.raises(errors.PredicateError, match="answered 3"):
+    with pytest.raises(errors.PredicateError, match="returned 3"):
         window.evict_by_policy(lambda total, old: total)
     assert window.evict_by_policy(lambda total, old: np.bool_(old <= 1)) == 1
     assert len(window) == 1
@@ -490,9 +490,9 @@ class ByteStore:
         assert monoid.encode is not None
         assert monoid.decode is not None
         self.encode, self.decode = monoid.encode, monoid.decode
-        self.data: dict[Block, bytes] = {}
+        self.data: dict[LevelAndIndex, bytes] = {}
 
-    def get_many(self, ids: Sequence[Block]) -> list[Any]:
+    def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]:
         found = [self.data[block] for block in ids]
         return [self.decode(value) if value else ABSENT for value in found]
 

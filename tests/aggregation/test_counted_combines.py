@@ -21,7 +21,7 @@ from sash.aggregation.algorithms import (
     MemoryNodes,
     tracked,
 )
-from sash.aggregation.algorithms.mta.aligned_blocks import Block
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex
 from sash.aggregation.monoid import Monoid
 
 DABALite, TwoStacks = INTERPRETED["DABALite"], INTERPRETED["TwoStacks"]
@@ -58,7 +58,7 @@ class CountingNodes(MemoryNodes):
         self.reads = 0
         self.deletions = 0
 
-    def get_many(self, ids: Sequence[Block]) -> list[Any]:
+    def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]:
         self.reads += len(ids)
         return super().get_many(ids)
 
@@ -190,7 +190,7 @@ class SharedNodes:
         self.nodes = nodes
         self.reads = 0
 
-    def get_many(self, ids: Sequence[Block]) -> list[Any]:
+    def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]:
         self.reads += len(ids)
         return list(self.nodes.get_many(ids))
 

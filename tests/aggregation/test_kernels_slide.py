@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sash.aggregation.algorithms import INTERPRETED
-from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import Algorithm, slide
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import AlgorithmName, slide
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.errors import ArgumentError, NotInvertible
 
 from .kernel_monoids import AFFINE, BEST, TOTAL, elements, lifted, recomputed
 
-FIFO: list[Algorithm] = ["two_stacks", "daba", "amta", "log_mta", "recalculate"]
+FIFO: list[AlgorithmName] = ["two_stacks", "daba", "amta", "log_mta", "recalculate"]
 MONOIDS = {"total": TOTAL, "affine": AFFINE, "best": BEST}
 
 
@@ -30,7 +30,7 @@ def inputs_of(monoid: Any, values: list[int]) -> list[np.ndarray]:
 @given(values=st.lists(st.integers(-1000, 1000), max_size=80), window=st.integers(1, 90))
 @settings(max_examples=60, deadline=None)
 def test_oracle_every_window_is_the_fold_of_its_elements(
-    algorithm: Algorithm, name: str, values: list[int], window: int
+    algorithm: AlgorithmName, name: str, values: list[int], window: int
 ) -> None:
     monoid = MONOIDS[name]
     fast, columns = lifted(monoid, *inputs_of(monoid, values))
@@ -68,7 +68,7 @@ def test_differential_a_kernel_agrees_with_the_interpreted_algorithm() -> None:
 
 
 @pytest.mark.parametrize("algorithm", [*FIFO, "subtract_on_evict"])
-def test_a_read_only_column_is_taken_and_left_as_it_is(algorithm: Algorithm) -> None:
+def test_a_read_only_column_is_taken_and_left_as_it_is(algorithm: AlgorithmName) -> None:
     fast = compiled(TOTAL)
     column = np.arange(10)
     column.flags.writeable = False

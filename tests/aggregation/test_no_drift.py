@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from sash.aggregation import built_in
-from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import Algorithm, slide
+from sash.aggregation.kernels.aggregators.slide_by_any_algorithm import AlgorithmName, slide
 from sash.aggregation.kernels.compiler.compiled import compiled
 from sash.aggregation.monoid import Monoid
 from sash.errors import NotInvertible
 
 WINDOW = 1000
-FIFO = [name for name in get_args(Algorithm) if name not in ("subtract_on_evict", "recalculate")]
+FIFO = [name for name in get_args(AlgorithmName) if name not in ("subtract_on_evict", "recalculate")]
 
 
-def worst_error(algorithm: Algorithm, slides: int) -> float:
+def worst_error(algorithm: AlgorithmName, slides: int) -> float:
     """The greatest distance, in units of the last place, from sums that are recomputed exactly."""
     # Magnitudes from 1e-8 to 1e8 and both signs: an algorithm that subtracted would lose the small ones.
     random = np.random.default_rng(7)
@@ -34,14 +34,14 @@ def worst_error(algorithm: Algorithm, slides: int) -> float:
 
 
 @pytest.mark.parametrize("algorithm", FIFO)
-def test_a_float_sum_is_right_to_the_last_place_after_a_million_slides(algorithm: Algorithm) -> None:
+def test_a_float_sum_is_right_to_the_last_place_after_a_million_slides(algorithm: AlgorithmName) -> None:
     assert worst_error(algorithm, 10**6) <= 2
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("algorithm", ["two_stacks", "daba", "amta"])
 def test_a_float_sum_is_right_to_the_last_place_after_a_hundred_million_slides(
-    algorithm: Algorithm,
+    algorithm: AlgorithmName,
 ) -> None:
     assert worst_error(algorithm, 10**8) <= 2
 

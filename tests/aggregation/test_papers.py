@@ -15,7 +15,7 @@ import pytest
 
 from sash.aggregation import algorithms, built_in
 from sash.aggregation.algorithms import MemoryNodes
-from sash.aggregation.algorithms.mta.aligned_blocks import Block, blocks
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex, blocks
 from sash.aggregation.monoid import Monoid
 from sash.aggregators import AMTA, Aggregator, LogMTA, Recalculate, tracked
 
@@ -71,9 +71,9 @@ class LookedAt(MemoryNodes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.read: list[Block] = []
+        self.read: list[LevelAndIndex] = []
 
-    def get_many(self, ids: Sequence[Block]) -> list[Any]:
+    def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]:
         self.read += ids
         return super().get_many(ids)
 

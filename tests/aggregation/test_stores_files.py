@@ -301,7 +301,7 @@ def test_a_namespace_that_was_to_begin_in_the_middle_when_the_disk_was_full_can_
             store.restart(6)
     store = Files(tmp_path)
     assert (store.epoch, list(store.keys())) == (-1, [])
-    with pytest.raises(EpochError, match="remembers none"):
+    with pytest.raises(EpochError, match="keeps none"):
         store.replace_after(6)
     store.restart(6)
     store.put_many({b"k": b"new"})

@@ -169,7 +169,7 @@ def test_a_handle_that_was_left_behind_by_two_epochs_cannot_commit(tmp_path: Pat
         fast.commit(1)
         fast.commit(2)
         slow.put_many({b"a": b"late"})
-        with pytest.raises(EpochError, match="where another process has brought the store"):
+        with pytest.raises(EpochError, match="which another process has committed"):
             slow.commit(1)
         assert fast.get_many([b"a"]) == [b"1"]
 

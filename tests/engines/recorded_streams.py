@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 import sash
-from sash.engines.probe_run import Content, ProbeRun, Seen
+from sash.engines.probe_run import EventNumbers, ProbeRun, Seen
 from sash.engines.random_runs import LONGEST
 from sash.engines.sash_engine import window_of
 from sash.operators.bound_query import BoundQuery
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SCHEMA = pa.schema([("run", pa.int64()), ("key", pa.string()), ("time", pa.int64()), ("index", pa.int64())])
 CLOCK, LEAP = -1, 1_000
-Shown = dict[int, list[Content]]
+Shown = dict[int, list[EventNumbers]]
 
 
 def name_of(run: ProbeRun) -> str:
@@ -51,7 +51,7 @@ def rows_of(runs: Sequence[ProbeRun]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def bounded(data: Any, runs: Sequence[ProbeRun], engine: str) -> list[list[Content]]:
+def bounded(data: Any, runs: Sequence[ProbeRun], engine: str) -> list[list[EventNumbers]]:
     """What is shown of a bounded input by one query with all kinds and sizes of windows, and by another one
     with those of rows, which engines number as they come."""
     by_order: dict[Literal["event-time", "arrival"], dict[str, Window]] = {}

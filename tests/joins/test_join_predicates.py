@@ -72,7 +72,7 @@ def test_a_predicate_that_does_not_answer_with_a_bool_is_refused_before_anything
 
 def test_a_function_that_does_not_answer_with_a_bool_is_refused_when_it_is_asked() -> None:
     with (
-        pytest.warns(SashWarning, match="answers with int64, not with a bool"),
+        pytest.warns(SashWarning, match="returns int64, not a bool"),
         pytest.raises(PredicateError, match=r"it returned 1 for left Row\(t=0, x=1\)"),
     ):
         joined(table(x=[1]), table(x=[1]), lambda a, b: a.x if a.x else b.x).collect()

@@ -36,7 +36,7 @@ def test_keys_of_a_row_are_those_of_the_event_that_it_has() -> None:
         (1, 2, 1, 0.5, 2, "u"), (2, 7, 4, 1.5, None, None), (2**40, 12, None, None, 9, "v"),
     ]  # fmt: skip
     assert repr(query).startswith("<sash full outer join within 3")
-    assert "events of both sides in no pair with nulls, at τ + 3" in query.explain()
+    assert "events of both sides without a pair, with nulls, at τ + 3" in query.explain()
 
 
 def test_an_empty_side_leaves_all_rows_of_the_other_alone() -> None:

@@ -255,9 +255,9 @@ def test_functions_that_raise_or_answer_wrongly_are_named_with_the_row() -> None
     wanted: dict[str, Any] = {"advance": 1, "size": 1, "inputs": POSTS, "schema": schema}
     with pytest.raises(PredicateError, match=r"update raised ZeroDivisionError.*n=5"):
         Stateful(update=lambda windows, arrival: 1 // 0, **wanted).over(rows)
-    with pytest.raises(PredicateError, match=r"output must answer with rows with the columns \['x'\]"):
+    with pytest.raises(PredicateError, match=r"output must return rows with the columns \['x'\]"):
         Stateful(output=lambda windows: {"y": 1}, **wanted).over(rows)
-    with pytest.raises(PredicateError, match="keys must answer"):
+    with pytest.raises(PredicateError, match="keys must return"):
         Stateful(keys=lambda row: row.wibble, **wanted).over(rows)
 
 

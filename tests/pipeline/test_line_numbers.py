@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from sash.pipeline.line_numbers import Place, lines_of
+from sash.pipeline.line_numbers import PathInDocument, lines_of
 
 TRICKY = '''\
 # [comment]
@@ -39,7 +39,7 @@ z = [
 '''
 
 
-def places(value: Any, place: Place = ()) -> Iterator[Place]:
+def places(value: Any, place: PathInDocument = ()) -> Iterator[PathInDocument]:
     """Everything that has a name or a position."""
     if place:
         yield place
@@ -76,12 +76,12 @@ class Writer:
     """A document that is written piece by piece, and the line of each piece."""
 
     def __init__(self) -> None:
-        self.text, self.lines = "", dict[Place, int]()
+        self.text, self.lines = "", dict[PathInDocument, int]()
 
-    def note(self, place: Place) -> None:
+    def note(self, place: PathInDocument) -> None:
         self.lines.setdefault(place, self.text.count("\n") + 1)
 
-    def value(self, value: Any, place: Place, gap: str) -> None:
+    def value(self, value: Any, place: PathInDocument, gap: str) -> None:
         self.note(place)
         if isinstance(value, list):
             self.text += "["

@@ -17,7 +17,7 @@ from sash.planner.auto_declaration import AUTO, Auto
 from sash.planner.costs.constants import DEFAULTS, Costs, ProcessCosts
 from sash.planner.costs.spark_batch import bucket_tasks
 from sash.planner.costs.step import total
-from sash.planner.facts import EventFacts, Facts, Where, cut_of
+from sash.planner.facts import EventFacts, Facts, RuntimeName, cut_of
 from sash.planner.plans.candidates import candidates, named, never
 from sash.planner.plans.cheapest_pattern import TIE, Plan, cheapest, make_plan, steps_of
 from sash.planner.plans.degrees import degrees, of_all_degrees
@@ -346,7 +346,7 @@ def test_more_tasks_than_cores_are_chosen_where_few_keys_are_shared_out_unevenly
 
 
 @pytest.mark.parametrize("where", ["process", "spark batch"])
-def test_no_other_degree_of_a_candidate_is_clearly_better(where: Where) -> None:
+def test_no_other_degree_of_a_candidate_is_clearly_better(where: RuntimeName) -> None:
     for events in (MILLION, HOT, ONE_KEY, replace(MILLION, rows=3_000)):
         plan = plan_of(query(sash.rows(1_000, every=10), HEAVY), events, where=where, cores=16)
         for one in plan.candidates:

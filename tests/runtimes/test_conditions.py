@@ -19,7 +19,7 @@ from sash.operators.order.interleaved import Input
 from sash.operators.predicates import row_predicates
 from sash.operators.stateful.aggregate import Aggregate
 from sash.semantics.condition import Condition, condition
-from sash.semantics.expression import Column, Constant, Node, Operation, Side, columns_of
+from sash.semantics.expression import Column, Constant, ExpressionNode, Operation, Side, columns_of
 from sash.semantics.monoid import fold
 from sash.semantics.reference import Batch, evaluate
 from tests.runtimes.strategies import any_window, arrivals
@@ -47,20 +47,22 @@ ROWS = st.lists(
 )
 
 
-def column(name: str) -> Node:
+def column(name: str) -> ExpressionNode:
     return Column(Side.LEFT, name)
 
 
-def pairs(operators: list[str], inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+def pairs(
+    operators: list[str], inner: st.SearchStrategy[ExpressionNode]
+) -> st.SearchStrategy[ExpressionNode]:
     return st.builds(lambda o, one, two: Operation(o, (one, two)), st.sampled_from(operators), inner, inner)
 
 
-def equality(name: str, values: st.SearchStrategy) -> st.SearchStrategy[Node]:
+def equality(name: str, values: st.SearchStrategy) -> st.SearchStrategy[ExpressionNode]:
     constants = values.map(Constant)
     return st.builds(lambda o, c: Operation(o, (column(name), c)), st.sampled_from(["==", "!="]), constants)
 
 
-NUMBERS: st.SearchStrategy[Node] = st.recursive(
+NUMBERS: st.SearchStrategy[ExpressionNode] = st.recursive(
     st.one_of(
         st.sampled_from(["i", "j", "f"]).map(column),
         st.one_of(st.integers(-3, 3), st.sampled_from([0.5, 2.0])).map(Constant),
@@ -71,7 +73,7 @@ NUMBERS: st.SearchStrategy[Node] = st.recursive(
     ),
     max_leaves=3,
 )
-TRUTHS: st.SearchStrategy[Node] = st.recursive(
+TRUTHS: st.SearchStrategy[ExpressionNode] = st.recursive(
     st.one_of(
         pairs(["<", "<=", ">", ">=", "==", "!="], NUMBERS),
         equality("s", VALUES["s"]),
@@ -85,7 +87,9 @@ TRUTHS: st.SearchStrategy[Node] = st.recursive(
 
 @settings(max_examples=500, deadline=None)
 @given(tree=TRUTHS.filter(columns_of), rows=ROWS)
-def test_oracle_a_condition_on_columns_is_the_condition_of_each_row(tree: Node, rows: list) -> None:
+def test_oracle_a_condition_on_columns_is_the_condition_of_each_row(
+    tree: ExpressionNode, rows: list
+) -> None:
     condition = Condition(tree)
     table = pa.Table.from_pylist(rows, SCHEMA)
     assert _outcome(lambda: row_predicates.condition_truths(condition, table).tolist()) == _outcome(

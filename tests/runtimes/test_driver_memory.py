@@ -50,7 +50,7 @@ def test_many_rows_are_warned_of_once_and_are_all_there(
     windows = stream.window(sash.tumbling(500)).agg(n=sash.count())
     expected = windows.collect()
     monkeypatch.setattr(driver_memory, "MANY", 10_000)
-    with pytest.warns(SashWarning, match=r"collect\(\) has brought .* goes on; dataframe\(\)") as warned:
+    with pytest.warns(SashWarning, match=r"collect\(\) has brought .* continues; dataframe\(\)") as warned:
         features = stream.rolling(5).agg(n=sash.count()).collect()
     assert len(warned) == 1
     assert features.num_rows == 1_000

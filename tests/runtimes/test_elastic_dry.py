@@ -164,7 +164,7 @@ def test_an_earlier_attempt_of_the_same_task_changes_nothing(tmp_path: Path) -> 
 def test_an_epoch_that_was_left_out_is_refused(tmp_path: Path) -> None:
     dry = DryElastic(bound_query(TUMBLING), tmp_path)
     dry.run([events(3)])
-    with pytest.raises(EpochError, match="checkpoint has come to micro-batch 5 and the state to 0"):
+    with pytest.raises(EpochError, match="checkpoint is at micro-batch 5 and the state at 0"):
         dry.execute(events(12), 5, tasks=1)
 
 
@@ -186,7 +186,7 @@ def test_a_worker_keeps_the_stores_of_a_few_queries_open_only(tmp_path: Path) ->
     ("key", "words"),
     [
         ("bucket-0}:live:token", "the state of bucket 0 is not in the store any more, where micro-batch 1"),
-        ("journal}:live:newest", "how far time has come is not in the store any more"),
+        ("journal}:live:newest", "the newest event time is not in the store any more"),
         ("journal}:live:query", "the journal is not in the store any more"),
     ],
 )

@@ -89,7 +89,7 @@ def test_a_checkpoint_in_files_is_not_continued_over_sparks_state_store(
     bars(df).start(tmp_path / "o", checkpoint=tmp_path / "c", trigger="available now").awaitTermination()
     stream = sash.stream(df, time="ts", key="symbol", delay="10 seconds", idle="1 minute")
     query = stream.window(sash.tumbling("1 minute")).agg(n=sash.count())
-    with pytest.raises(DifferentQuery, match="time goes on by the clock"):
+    with pytest.raises(DifferentQuery, match="time follows the clock"):
         query.start(tmp_path / "o", checkpoint=tmp_path / "c", trigger="available now")
 
 

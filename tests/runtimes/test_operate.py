@@ -181,6 +181,9 @@ def test_what_cannot_be_operated_is_refused(spark: SparkSession) -> None:
     with pytest.raises(Unsupported, match=r"start\(\) needs a streaming DataFrame"):
         sash.operate(totals(), df).start("sink", checkpoint="there")
     stream = sash.operate(totals(), stream_batches(spark, [tweets(4)]))
+    text = stream.explain()
+    assert "keeps    per key: the state of 2 open windows at a time, " in text
+    assert "until the watermark passes their ends" in text
     for refused in (stream.collect, stream.head):
         with pytest.raises(Unsupported, match=r"start\(sink, checkpoint=…\)"):
             refused()
@@ -332,7 +335,16 @@ def test_an_operator_is_a_query_like_any_other(capsys: pytest.CaptureFixture[str
     assert query.dataframe().equals(query.collect())
     frame = tweets(30).to_pandas()
     assert type(sash.operate(totals(), frame).dataframe()) is type(frame)
-    assert "run the operator" in query.explain() == capsys.readouterr().out[:-1]
+    text = query.explain()
+    assert text == capsys.readouterr().out[:-1]
+    assert [line.split()[0] for line in text.splitlines()] == [
+        "operator", "windows", "input", "output", "runs", "keeps", "more",
+    ]  # fmt: skip
+    assert f"output   {', '.join(totals().schema.names)}\n" in text
+    assert "keeps    no state; all inputs are in memory while it runs\n" in text
+    plan = query.explain("plan")
+    assert "stages: in this process\n  1. merge the inputs by time\n  2. run the operator\n" in plan
+    assert "more" not in plan
     assert json.loads(query.explain("json"))["semantics"]["output"] == totals().schema.names
     with pytest.raises(ArgumentError, match="one for each of 1 inputs"):
         sash.operate(totals(), tweets(3), tweets(3))

@@ -343,7 +343,7 @@ def test_explain_names_the_stages_of_a_stream(rate: DataFrame, capsys: pytest.Ca
     assert "in files of the checkpoint" in text
     slow = counts(rate, key="value", idle="1 minute").explain("plan")
     assert "2 buckets to 2 partitions" in slow
-    assert "in Spark's state store, RocksDB: time goes on by the clock" in slow
+    assert "in Spark's state store, RocksDB: time follows the clock" in slow
 
 
 def test_windows_of_an_idle_stream_close_by_the_clock(spark: SparkSession, tmp_path: Path) -> None:

@@ -75,8 +75,8 @@ def test_a_fold_may_answer_with_a_tuple_or_a_dict() -> None:
     ("fn", "message"),
     [
         (lambda events: 1 / 0, r"ZeroDivisionError.*id 0 and 2 events with the columns \['t', 'x'\]"),
-        (lambda events: 7, "not with a dict, a list of dicts or a table"),
-        (lambda events: {"y": 1}, r"must answer with the columns \['x'\]; got \['y'\]"),
+        (lambda events: 7, "not a dict, a list of dicts or a table"),
+        (lambda events: {"y": 1}, r"must return the columns \['x'\]; got \['y'\]"),
         (lambda events: {"x": "seven"}, "does not fit the schema"),
     ],
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sash.serving.feature_stores import Known, Read, require_known
+from sash.serving.feature_stores import NameAndValue, Read, require_known
 from sash.serving.record_pages import LEVELS, Page
 from sash.serving.records import RecordForm
 from sash.serving.store_names import page_name
@@ -32,7 +32,7 @@ class MemoryPlace:
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: Known | None = None,
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: NameAndValue | None = None,
     ) -> None:  # fmt: skip
         if expected is not None:
             require_known(expected, self.values.get(expected[0]))

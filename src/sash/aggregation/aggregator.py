@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from sash.aggregation.algorithm_form import Mode, compiled_algorithm
+from sash.aggregation.algorithm_form import AlgorithmForm, compiled_algorithm
 from sash.aggregation.algorithms import INTERPRETED
 from sash.aggregation.algorithms.column_kinds import kinds_of, numbers
 from sash.aggregation.algorithms.monoids_side_by_side import Tracked
@@ -40,7 +40,7 @@ class Aggregator:
         if not isinstance(monoid, Tracked):
             monoid.require_no_condition(type(self).__name__)
         self.monoid = monoid
-        self._mode: Mode = "undecided"
+        self._mode: AlgorithmForm = "undecided"
         self._kinds = self._known_kinds(kinds)
         self._bound = monoid if kinds is None else monoid.bind(self._kinds or ())
         self._window = self._interpreted()
@@ -60,7 +60,7 @@ class Aggregator:
         return kinds
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> AlgorithmForm:
         """How it runs: "compiled", "interpreted", or "undecided" before the first value."""
         return self._mode
 

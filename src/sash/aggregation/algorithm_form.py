@@ -16,7 +16,7 @@ from sash.aggregation.monoid import Kind, Monoid
 if TYPE_CHECKING:
     from sash.aggregation.kernels.compiler.compiled import Compiled
 
-Mode = Literal["compiled", "interpreted", "undecided"]
+AlgorithmForm = Literal["compiled", "interpreted", "undecided"]
 
 
 def machine_of(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Compiled | None:

@@ -23,10 +23,10 @@ from sash.aggregation.monoid import Monoid
 from sash.arrays import Array
 from sash.errors import ArgumentError, PredicateError, SashError
 
-Words = dict[str, Callable[..., Any]]
+WordMeanings = dict[str, Callable[..., Any]]
 
 
-def interpreted(template: Callable[..., Any], words: Words) -> Callable[..., Any]:
+def interpreted(template: Callable[..., Any], words: WordMeanings) -> Callable[..., Any]:
     """The template, and the helpers that it calls, with these meanings of its words."""
     assert isinstance(template, FunctionType)
     scope = template.__globals__ | words
@@ -36,7 +36,7 @@ def interpreted(template: Callable[..., Any], words: Words) -> Callable[..., Any
     return FunctionType(template.__code__, scope, template.__name__, template.__defaults__)
 
 
-def object_words(combine: Combine) -> Words:
+def object_words(combine: Combine) -> WordMeanings:
     """The words of templates for columns of objects."""
 
     def store(columns: tuple[Any, ...], i: int, element: Element) -> None:

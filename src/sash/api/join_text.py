@@ -7,9 +7,9 @@ from sash.operators.joins.bound_join import BoundJoin, BoundSides
 
 ALONE = {
     "inner": "",
-    "left": "; events of the left in no pair with nulls",
-    "right": "; events of the right in no pair with nulls",
-    "full": "; events of both sides in no pair with nulls",
+    "left": "; left events without a pair, with nulls",
+    "right": "; right events without a pair, with nulls",
+    "full": "; events of both sides without a pair, with nulls",
 }
 ANSWERS = {
     "backward": ("the latest right event with τ_r ≤ τ_l", "τ_l − τ_r"),
@@ -50,7 +50,10 @@ def meaning(bound: BoundJoin | BoundAsof) -> dict[str, str]:
 def search(bound: BoundJoin | BoundAsof) -> dict[str, str]:
     """How they are found, and why so."""
     if isinstance(bound, BoundAsof):
-        return {"how": "merge", "why": "both sides are gone through once by time, with one slot per key"}
+        return {
+            "how": "merge",
+            "why": "one pass over both sides in the order of time, with one slot per key",
+        }
     return {"how": bound.strategy.how, "why": bound.strategy.why}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from sash.errors import ArgumentError
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.join import Join
 from sash.planner.explain.explanation import VERSION
-from sash.planner.explain.explanation_text import numbered, sections
+from sash.planner.explain.explanation_text import RUNTIMES, named, numbered, sections
 from sash.runtimes.local.local_source import LocalSource
 from sash.semantics import durations
 from sash.semantics.durations import Duration, DurationLike
@@ -117,17 +118,66 @@ class OperatorQuery(QueryHandle):
                 "output": operator.schema.names,
             },
             "stages": self.runtime.stages,
+            "keeps": self._keeps(),
         }
+
+    def _keeps(self) -> str:
+        """What is held between two batches."""
+        if self._bounded:
+            here = isinstance(self.runtime, LocalOperator)
+            held = "all inputs are" if here else "each task has the tuples of its keys"
+            return f"no state; {held} in memory while it runs"
+        clock = self.operator.clock
+        if self.operator.window_type == "single":
+            return "per key: the state of one window, and rows that wait for the watermark"
+        at_once = ceil(clock.size / clock.slide)
+        return (
+            f"per key: the state of {at_once} open windows at a time, until the watermark passes their ends"
+        )
+
+    @property
+    def _where(self) -> str:
+        if isinstance(self.runtime, LocalOperator):
+            return RUNTIMES["process"]
+        return RUNTIMES["spark batch" if self._bounded else "spark streaming"]
 
     def _as_json(self) -> str:
         return json.dumps(self._explained(), indent=2, ensure_ascii=False)
 
     def _as_text(self) -> str:
-        found = self._explained()
-        semantics = found["semantics"]
-        inputs = [f"input {number}: {own}" for number, own in enumerate(semantics["inputs"])]
-        lines = [semantics["windows"], *inputs, f"output: {', '.join(semantics['output'])}"]
-        return sections([(semantics["operator"], lines), ("stages", numbered(found["stages"]))])
+        facts = self._explained()
+        return named(
+            [
+                *self._semantics(facts),
+                ("runs", self._where),
+                ("keeps", facts["keeps"]),
+                ("more", 'explain("plan"): stages; explain("json")'),
+            ]
+        )
+
+    def _as_plan(self) -> str:
+        facts = self._explained()
+        return sections(
+            [
+                ("semantics", [f"{name}: {text}" for name, text in self._semantics(facts)]),
+                (f"stages: {self._where}", numbered(facts["stages"])),
+                ("keeps", [facts["keeps"]]),
+            ]
+        )
+
+    def _semantics(self, facts: dict[str, Any]) -> list[tuple[str, str]]:
+        """The operator, its windows, and the columns of its inputs and of its output."""
+        semantics = facts["semantics"]
+        several = len(semantics["inputs"]) > 1
+        return [
+            ("operator", semantics["operator"]),
+            ("windows", semantics["windows"]),
+            *(
+                (f"input {number}" if several else "input", own)
+                for number, own in enumerate(semantics["inputs"])
+            ),
+            ("output", ", ".join(semantics["output"])),
+        ]
 
 
 def operate(
@@ -142,8 +192,8 @@ def operate(
     An elastic operator takes streams as they are read: it cannot follow another operator or windows.
 
     `delay` is how far behind the newest tuple of a stream another may come and still be on time, one for
-    all inputs or one for each. Of several inputs the one that is furthest behind counts, and one that has
-    brought nothing yet holds back the others. Tuples of one time are taken in the order of the inputs. A
+    all inputs or one for each. Of several inputs the one that is furthest behind counts, and one without
+    a tuple so far holds back the others. Tuples of one time are taken in the order of the inputs. A
     stream that comes with a watermark, as the rows of another operator do, keeps it. A delay given for it
     is then one for all inputs, on top of their own: Spark has one watermark for all of them.
     """

@@ -160,8 +160,8 @@ def _require_same_stream(name: str, query: WindowQuery, first_name: str, first: 
     if mine.origin is not theirs.origin or not same_time:
         raise Unsupported(
             name, "a query over another stream", f"a query over the stream of {first_name}",
-            hint="Make both from one streaming DataFrame, with the same time column and idle=…; time goes "
-            "on by the clock (decay='clock') for all of them, or for none.",
+            hint="Make both from one streaming DataFrame, with the same time column and idle=…; time "
+            "follows the clock (decay='clock') for all of them, or for none.",
         )  # fmt: skip
     if not isinstance(mine.parallelism, Auto):
         raise Unsupported(

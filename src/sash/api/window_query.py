@@ -89,7 +89,8 @@ class WindowQuery(QueryHandle):
 
     def publish(self, online: str | PathLike[str]) -> None:
         """Publish the look-backs of a bounded input, for `sash.online` to read. A stream that is started
-        with a new checkpoint and the same `online` goes on from there: let it begin where this input ends.
+        with a new checkpoint and the same `online` continues from there: let it begin where this input
+        ends.
         """
         from sash.serving.publisher import Publisher
 

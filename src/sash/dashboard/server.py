@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PORT = 7274
 """The keys of 's' 'a' 's' 'h' on a telephone."""
-REASONS = {EADDRINUSE: "is in use", EACCES: "is not ours to take"}
+REASONS = {EADDRINUSE: "is in use", EACCES: "may not be opened by this user"}
 GRACE = 2
 """Seconds that open connections have to end."""
 

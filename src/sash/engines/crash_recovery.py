@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sash.engines.findings import Evidence, Finding
 from sash.engines.peers import DRIVERS, python_of
-from sash.engines.probe_run import Content, ProbeRun, written
+from sash.engines.probe_run import EventNumbers, ProbeRun, written
 from sash.errors import EngineError
 
 PARAMETER = "duplicates after a failure"
@@ -32,7 +32,7 @@ UNMEASURED = {
 }
 
 
-def after_a_failure(name: str, expected: Iterable[Content]) -> Finding:
+def after_a_failure(name: str, expected: Iterable[EventNumbers]) -> Finding:
     """What a reader sees of an engine that was killed and started again; `expected` is seen without."""
     if name not in ("spark_structured", "bytewax"):
         why = UNMEASURED.get(name, "there is no script that kills it")
@@ -50,7 +50,7 @@ def after_a_failure(name: str, expected: Iterable[Content]) -> Finding:
     return Finding(parameter=PARAMETER, value=value, evidence=evidence)
 
 
-def _killed_once(python: Path, script: Path, sink: str) -> list[Content]:
+def _killed_once(python: Path, script: Path, sink: str) -> list[EventNumbers]:
     with tempfile.TemporaryDirectory(prefix="sash-crash-") as folder:
         command = [str(python), str(script), folder, sink]
         for expected in (-signal.SIGKILL, 0):
@@ -62,7 +62,7 @@ def _killed_once(python: Path, script: Path, sink: str) -> list[Content]:
     return sorted(tuple(json.loads(line)) for line in lines)
 
 
-def _read(shown: Iterable[Content], expected: Iterable[Content]) -> str:
+def _read(shown: Iterable[EventNumbers], expected: Iterable[EventNumbers]) -> str:
     seen, complete = Counter(shown), Counter(expected)
     duplicates, lost = (seen - complete).total(), (complete - seen).total()
     return f"{duplicates or 'no'} duplicates" + (f", {lost} lost" if lost else "")

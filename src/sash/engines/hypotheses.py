@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, combinations
 
-from sash.engines.probe_run import Content, ProbeRun
+from sash.engines.probe_run import EventNumbers, ProbeRun
 from sash.semantics.secret import ORIGINS, Axis, Origin, Pick, Profile, Report, Scope, Tick
 from sash.semantics.secret.scope import EPOCH, ZERO
 
@@ -66,13 +66,13 @@ class Hypothesis:
             return f"{'with' if parameter in self.report else 'without'} {parameter}"
         return str(self.pick if parameter == "pick" else self.tick)
 
-    def explains(self, run: ProbeRun, seen: tuple[Content, ...]) -> bool:
+    def explains(self, run: ProbeRun, seen: tuple[EventNumbers, ...]) -> bool:
         """Whether the simulation of the hypothesis shows what was seen, for some t0 if that is free."""
         if self.origin is not None:
             return run.simulated(self.profile(self.origin)) == seen
         return any(True for _ in self.starts(run, seen))
 
-    def starts(self, run: ProbeRun, seen: tuple[Content, ...]) -> Iterator[int]:
+    def starts(self, run: ProbeRun, seen: tuple[EventNumbers, ...]) -> Iterator[int]:
         """The values of t0 that explain what was seen, among those that any known formula comes near."""
         first = run.times[0] if self.kind is Axis.TIME else 1
         known = [origin(first, run.size, run.slide) for origin in ORIGINS]

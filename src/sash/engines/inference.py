@@ -20,10 +20,10 @@ from random import Random
 from sash.engines.findings import Evidence, Finding
 from sash.engines.hypotheses import FLAGS, ORDER, Hypothesis, all_hypotheses
 from sash.engines.parameter_runs import PICK, REPORT, SCOPE, TICK
-from sash.engines.probe_run import Content, ProbeRun, random_run, written
+from sash.engines.probe_run import EventNumbers, ProbeRun, random_run, written
 from sash.semantics.secret import Axis, Profile, Scope
 
-RunEngine = Callable[[Sequence[ProbeRun]], list[tuple[Content, ...] | None]]
+RunEngine = Callable[[Sequence[ProbeRun]], list[tuple[EventNumbers, ...] | None]]
 """Runs in, what the engine showed out: the reports that are in the model; None where it refused."""
 
 _TRIED = 800
@@ -39,7 +39,7 @@ class Elimination:
 
     kind: Axis
     alive: list[Hypothesis]
-    answers: list[tuple[ProbeRun, tuple[Content, ...]]] = field(default_factory=list)
+    answers: list[tuple[ProbeRun, tuple[EventNumbers, ...]]] = field(default_factory=list)
     evidence: dict[str, list[Evidence]] = field(default_factory=dict)
     trouble: str = ""
     unknown: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Elimination:
             return ("tick", "report", "t0")
         return ("count tick", "report", "i0", "pick")
 
-    def strike(self, run: ProbeRun, seen: tuple[Content, ...] | None) -> None:
+    def strike(self, run: ProbeRun, seen: tuple[EventNumbers, ...] | None) -> None:
         """Strike out what the run contradicts, and note which values of which parameter died with it."""
         if seen is None:
             return
@@ -70,7 +70,7 @@ class Elimination:
             return
         self.alive = left
 
-    def settle_scope(self, scope: Sequence[tuple[ProbeRun, tuple[Content, ...] | None]]) -> None:
+    def settle_scope(self, scope: Sequence[tuple[ProbeRun, tuple[EventNumbers, ...] | None]]) -> None:
         """From here on each known formula of the origin is a hypothesis, and must explain all runs so far.
 
         When none does, tick and report still stand, as some t0 explains each run; the formula is unknown.

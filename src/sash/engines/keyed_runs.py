@@ -17,7 +17,7 @@ from random import Random
 
 from sash.engines.peers import PEERS
 from sash.engines.probe import engine_for
-from sash.engines.probe_run import Content, Engine, ProbeRun, Seen, Windowing, written
+from sash.engines.probe_run import Engine, EventNumbers, ProbeRun, Seen, Windowing, written
 from sash.engines.random_runs import family
 from sash.engines.sash_engine import Sash
 
@@ -68,7 +68,7 @@ def agrees(engine: str, theirs: Seen, ours: Seen) -> bool:
     return shown[0] == shown[1] and (not reports_late or theirs.late == ours.late)
 
 
-def _contents(reports: Sequence[Content]) -> list[Content]:
+def _contents(reports: Sequence[EventNumbers]) -> list[EventNumbers]:
     return sorted(tuple(sorted(content)) for content in reports)
 
 

@@ -18,7 +18,7 @@ from sash.engines.edge_questions import edge_findings
 from sash.engines.findings import EngineFindings
 from sash.engines.inference import infer
 from sash.engines.peers import PEERS, peer
-from sash.engines.probe_run import Content, Engine, ProbeRun
+from sash.engines.probe_run import Engine, EventNumbers, ProbeRun
 from sash.engines.simulated import Simulated
 from sash.engines.verification import verify
 from sash.errors import UnknownEngine, did_you_mean
@@ -62,7 +62,7 @@ def probe(
 
 
 def _inferred(live: Engine, runs: int, scope_runs: int | None, seed: int) -> EngineFindings:
-    def run_engine(runs: Sequence[ProbeRun]) -> list[tuple[Content, ...] | None]:
+    def run_engine(runs: Sequence[ProbeRun]) -> list[tuple[EventNumbers, ...] | None]:
         answers = zip(runs, live.answer(runs), strict=True)
         return [seen.in_model(run) if seen.answered else None for run, seen in answers]
 

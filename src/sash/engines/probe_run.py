@@ -24,7 +24,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from sash.semantics.secret import Axis, Profile, trace
 
-Content = tuple[int, ...]
+EventNumbers = tuple[int, ...]
 Windowing = Literal["time", "count", "session"]
 
 
@@ -56,7 +56,7 @@ class ProbeRun:
         parts += [f"delay {self.delay}"] if self.delay else []
         return ", ".join([*parts, f"lateness {self.lateness}"] if self.lateness else parts)
 
-    def simulated(self, model: Profile) -> tuple[Content, ...]:
+    def simulated(self, model: Profile) -> tuple[EventNumbers, ...]:
         """What an engine with these parameters shows."""
         kind: Literal["time", "count"] = "count" if self.kind == "count" else "time"
         reports = trace(model, self.times, self.size, self.slide, kind=kind, batches=self.batches)
@@ -97,9 +97,9 @@ class Seen:
     events in `unmeasured`.
     """
 
-    reports: tuple[Content, ...] = ()
-    flushed: tuple[Content, ...] = ()
-    late: Content = ()
+    reports: tuple[EventNumbers, ...] = ()
+    flushed: tuple[EventNumbers, ...] = ()
+    late: EventNumbers = ()
     refused: str = ""
     unmeasured: str = ""
 
@@ -107,7 +107,7 @@ class Seen:
     def answered(self) -> bool:
         return not (self.refused or self.unmeasured)
 
-    def in_model(self, run: ProbeRun) -> tuple[Content, ...]:
+    def in_model(self, run: ProbeRun) -> tuple[EventNumbers, ...]:
         """The reports that are in the model: those without the last event.
 
         >>> Seen(reports=((0,), (0, 1))).in_model(ProbeRun(times=(5, 6), size=1, kind="count"))
@@ -146,7 +146,7 @@ class HasClockWindows(Protocol):
         ...
 
 
-def written(contents: Iterable[Content]) -> str:
+def written(contents: Iterable[EventNumbers]) -> str:
     """Contents as the papers write them: t1, t2, … from 1, ∅ for an empty one.
 
     >>> written([(0, 1), (), (2, 3, 4)])

@@ -14,7 +14,7 @@ from sash._version import __version__
 from sash.aggregation.built_in import collect
 from sash.api.stream import stream
 from sash.api.window_query import WindowQuery
-from sash.engines.probe_run import Content, ProbeRun, Seen
+from sash.engines.probe_run import EventNumbers, ProbeRun, Seen
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.semantics.window import Window
@@ -48,7 +48,7 @@ class Sash:
 
     def _of_keys(self, run: ProbeRun) -> Seen:
         """Each key as a stream of its own."""
-        reports, flushed, late = list[Content](), list[Content](), list[int]()
+        reports, flushed, late = list[EventNumbers](), list[EventNumbers](), list[int]()
         for key in sorted(set(run.keys or ("key",))):
             places = [index for index in range(len(run.times)) if run.key(index) == key]
             times = tuple(run.times[index] for index in places)
@@ -62,10 +62,10 @@ class Sash:
 def _one(run: ProbeRun, engine: str | None, lag: int) -> Seen:
     bound = windowed(_rows([], run), run, engine, flush=False).bound
     operator, watermarks = WindowOperator.load(bound, None, {}), run.watermarks()
-    reports: list[Content] = []
+    reports: list[EventNumbers] = []
     late: list[int] = []
 
-    def advance(watermark: int, *, flush: bool = False) -> list[Content]:
+    def advance(watermark: int, *, flush: bool = False) -> list[EventNumbers]:
         result = operator.advance(watermark, flush=flush)
         late.extend(result.late["index"].to_pylist())
         return _contents(bound, result.reports)
@@ -107,5 +107,5 @@ def _rows(group: Sequence[int], run: ProbeRun) -> pa.Table:
     return pa.table({**columns, "key": pa.array(keys, pa.string())})
 
 
-def _contents(bound: BoundQuery, reports: Any) -> list[Content]:
+def _contents(bound: BoundQuery, reports: Any) -> list[EventNumbers]:
     return [tuple(held) for held in bound.ordered(reports)["held"].to_pylist()]

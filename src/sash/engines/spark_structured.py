@@ -19,7 +19,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sash.engines.probe_run import Content, ProbeRun, Seen
+from sash.engines.probe_run import EventNumbers, ProbeRun, Seen
 from sash.engines.random_runs import families
 
 if TYPE_CHECKING:
@@ -106,14 +106,14 @@ class SparkStructured:
             except AnalysisException as refusal:
                 seen = Seen(refused=str(refusal).splitlines()[0])
                 refused.update(dict.fromkeys(numbers, seen))
-        reports: list[list[Content]] = [[] for _ in runs]
+        reports: list[list[EventNumbers]] = [[] for _ in runs]
         if windows:
             self._run(reduce(lambda one, other: one.union(other), windows), folder / "checkpoint", reports)
         return [
             refused.get(number, Seen(reports=tuple(contents))) for number, contents in enumerate(reports)
         ]
 
-    def _run(self, windows: DataFrame, checkpoint: Path, reports: list[list[Content]]) -> None:
+    def _run(self, windows: DataFrame, checkpoint: Path, reports: list[list[EventNumbers]]) -> None:
         def add(batch: DataFrame, _: int) -> None:
             for row in sorted(batch.collect(), key=lambda row: row["start"]):
                 reports[row["run"]].append(tuple(row["held"]))

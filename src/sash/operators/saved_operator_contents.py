@@ -23,7 +23,7 @@ from sash.operators.joins import two_sided as join
 from sash.operators.joins.state import row_chunks
 from sash.operators.stateful import streaming as tuples
 
-Chunk = tuple[int, bytes]
+NumberedBytes = tuple[int, bytes]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ _FORMS = (
 )
 
 
-def inventory(header: bytes, chunks: Iterable[Chunk]) -> Inventory:
+def inventory(header: bytes, chunks: Iterable[NumberedBytes]) -> Inventory:
     """What is in these bytes; CorruptValue when a bit of them is not in its place."""
     form, payload = _opened(header)
     numbers, size, rows = set[int](), len(header), 0

@@ -22,7 +22,7 @@ from sash.errors import ArgumentError
 from sash.operators.bound_query import require_column, require_inputs
 from sash.pipeline import schema
 from sash.pipeline.line_errors import all_mistakes
-from sash.pipeline.line_numbers import Place
+from sash.pipeline.line_numbers import PathInDocument
 from sash.pipeline.schema import DeclaredQuery, Pipeline, SinkTable
 from sash.pipeline.sources import opened, require_sinks
 from sash.semantics.query import When
@@ -142,7 +142,7 @@ def _by_argument(pipeline: Pipeline, declared: DeclaredQuery) -> Iterator[None]:
         raise pipeline.file_lines.wrong(_place(pipeline, declared, error.argument), str(error)) from error
 
 
-def _place(pipeline: Pipeline, declared: DeclaredQuery, argument: str) -> Place:
+def _place(pipeline: Pipeline, declared: DeclaredQuery, argument: str) -> PathInDocument:
     for table, keys in _KEYS.items():
         if argument in keys:
             own = declared.place(table, argument)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sash.pipeline.formats import PASSING, SINKS, SOURCES, FormatNeeds
-from sash.pipeline.line_numbers import Place
+from sash.pipeline.line_numbers import PathInDocument
 from sash.pipeline.schema import DeclaredQuery, Pipeline, QueryTable, SinkTable, SourceTable, titled
 from sash.planner.auto_declaration import Auto
 from sash.runtimes.folder_paths import resolved
 from sash.semantics.query import When
 
-Contradictions = Iterator[tuple[Place, str]]
+Contradictions = Iterator[tuple[PathInDocument, str]]
 
 
 def contradictions(pipeline: Pipeline) -> Contradictions:
@@ -66,7 +66,7 @@ def _useless(query: QueryTable) -> Iterator[tuple[str, str]]:
         yield "online", "left out: it is for rolling, whose look-backs have a value at every instant"
 
 
-def _places(place: Place, table: SourceTable | SinkTable, format_: FormatNeeds) -> Contradictions:
+def _places(place: PathInDocument, table: SourceTable | SinkTable, format_: FormatNeeds) -> Contradictions:
     """What a format lacks, or is given without having a use for it."""
     what, title = table.format, titled(place)
     if format_.place and not table.path and not (format_.catalogued and table.table):
@@ -82,7 +82,7 @@ def _places(place: Place, table: SourceTable | SinkTable, format_: FormatNeeds) 
 
 def _shared(pipeline: Pipeline) -> Contradictions:
     """A place that two outputs have in common: each would replace rows of the other."""
-    owners: dict[tuple[str, str], Place] = {}
+    owners: dict[tuple[str, str], PathInDocument] = {}
     stores: set[str] = set()
     for query in pipeline.queries:
         online = query.query.online
@@ -104,7 +104,7 @@ def _shared(pipeline: Pipeline) -> Contradictions:
                     )
 
 
-def _name_at(pipeline: Pipeline, place: Place) -> str:
+def _name_at(pipeline: Pipeline, place: PathInDocument) -> str:
     return next(query.name for query in pipeline.queries if query.at == place[:2])
 
 
@@ -123,7 +123,7 @@ def _of_run(pipeline: Pipeline) -> Contradictions:
             yield ("run", key), f"{key} must be left out when mode is 'batch'"
 
 
-def _of_stream(pipeline: Pipeline, place: Place, sink: SinkTable) -> Contradictions:
+def _of_stream(pipeline: Pipeline, place: PathInDocument, sink: SinkTable) -> Contradictions:
     if sink.overwrite:
         yield (*place, "overwrite"), "overwrite must be left out for a stream, which only adds"
     if sink.keys and not SINKS[sink.format].catalogued:
@@ -131,11 +131,11 @@ def _of_stream(pipeline: Pipeline, place: Place, sink: SinkTable) -> Contradicti
     if sink.keys and sink.format == "iceberg" and sink.path:
         yield (*place, "path"), "path must be left out for keys: MERGE knows Iceberg tables by name"
     if sink.format not in PASSING and not pipeline.run.checkpoint:
-        what = f"the folder in which a stream to {sink.format} notes how far it has come"
+        what = f"the folder in which a stream to {sink.format} records its progress"
         yield ("run", "checkpoint"), f"[run] lacks checkpoint, {what}"
 
 
-def _of_batch(pipeline: Pipeline, place: Place, sink: SinkTable) -> Contradictions:
+def _of_batch(pipeline: Pipeline, place: PathInDocument, sink: SinkTable) -> Contradictions:
     if sink.keys:
         yield (*place, "keys"), "keys must be left out when mode is 'batch', which writes rows once"
     if sink.format == "memory":

@@ -18,7 +18,7 @@ from sash.pipeline import value_readers
 from sash.pipeline.aggregates_and_patterns import aggregate_of
 from sash.pipeline.contradictions import contradictions
 from sash.pipeline.line_errors import FileLines, all_mistakes
-from sash.pipeline.line_numbers import Place, lines_of
+from sash.pipeline.line_numbers import PathInDocument, lines_of
 from sash.pipeline.schema import (
     EACH,
     OWN_STREAM_KEYS,
@@ -136,7 +136,7 @@ class _Document:
         self._require_table((name,), self._tables)
         return self._table((name,), self._tables[name], made)
 
-    def _require_table(self, place: Place, tables: Mapping[str, Any]) -> None:
+    def _require_table(self, place: PathInDocument, tables: Mapping[str, Any]) -> None:
         name = place[-1]
         if name not in tables:
             line = self._file_lines.wrong(place, "").line
@@ -176,7 +176,7 @@ class _Document:
         query = NamedQueryTable(**read)
         return DeclaredQuery(name=query.name, at=place, stream=stream, query=query, **outputs)
 
-    def _outputs(self, at: Place, tables: Mapping[str, Any]) -> dict[str, Any]:
+    def _outputs(self, at: PathInDocument, tables: Mapping[str, Any]) -> dict[str, Any]:
         """What a query computes, and where it goes; `tables` stand at `at`."""
         found: dict[str, Any] = {}
         with all_mistakes() as mistakes:
@@ -194,13 +194,13 @@ class _Document:
                     )
         return found
 
-    def _table(self, place: Place, given: Mapping[str, Any], made: type[Table]) -> Table:
+    def _table(self, place: PathInDocument, given: Mapping[str, Any], made: type[Table]) -> Table:
         known = {one.name: one for one in fields(made)}  # type: ignore[arg-type]
         return made(**self._values(place, given, known))
 
     def _values(
         self,
-        place: Place,
+        place: PathInDocument,
         given: Mapping[str, Any],
         known: Mapping[str, Field[Any]],
         also: tuple[str, ...] = (),
@@ -222,7 +222,7 @@ class _Document:
                     mistakes.found.append(self._file_lines.wrong(place, f"{title} lacks the key {key!r}"))
         return values
 
-    def _value(self, place: Place, one: Field[Any], given: Any) -> Any:
+    def _value(self, place: PathInDocument, one: Field[Any], given: Any) -> Any:
         with self._file_lines.at(*place):
             value = one.metadata[READ](given, one.name)
         each = one.metadata[EACH]
@@ -235,7 +235,7 @@ class _Document:
                     elements.append(each(element, one.name))
         return tuple(elements)
 
-    def _aggregates(self, place: Place, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _aggregates(self, place: PathInDocument, given: Mapping[str, Any]) -> dict[str, Any]:
         found = {}
         with all_mistakes() as mistakes:
             for name, text in given.items():

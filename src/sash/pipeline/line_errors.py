@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sash.errors import PipelineError, PipelineErrors, SashError
-from sash.pipeline.line_numbers import Place
+from sash.pipeline.line_numbers import PathInDocument
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class FileLines:
     """
 
     file: str
-    lines: Mapping[Place, int]
+    lines: Mapping[PathInDocument, int]
 
-    def wrong(self, place: Place, reason: str) -> PipelineError:
+    def wrong(self, place: PathInDocument, reason: str) -> PipelineError:
         """The error about what stands there; about its table, where the key was left out."""
         known = (self.lines.get(place[:length]) for length in range(len(place), 0, -1))
         return PipelineError(self.file, next(filter(None, known), None), reason)

@@ -15,7 +15,7 @@ import re
 import tomllib
 from typing import TypeAlias
 
-Place: TypeAlias = tuple[str | int, ...]
+PathInDocument: TypeAlias = tuple[str | int, ...]
 """The way to a value: names of tables and keys, and positions in arrays."""
 
 _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
@@ -28,7 +28,7 @@ _KEY = re.compile(rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*", re.S)
 _SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
-def lines_of(text: str) -> dict[Place, int]:
+def lines_of(text: str) -> dict[PathInDocument, int]:
     """The line, counted from 1, of everything that a well-formed document has a name or a position for."""
     walk = _Walk(text)
     walk.document()
@@ -38,19 +38,19 @@ def lines_of(text: str) -> dict[Place, int]:
 class _Walk:
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
-        self.lines: dict[Place, int] = {}
-        self._elements: dict[Place, int] = {}
+        self.lines: dict[PathInDocument, int] = {}
+        self._elements: dict[PathInDocument, int] = {}
         """Of each array of tables, how many there were so far."""
 
     def document(self) -> None:
-        table: Place = ()
+        table: PathInDocument = ()
         while self._next():
             if self.text.startswith("[", self.at):
                 table = self._header()
             else:
                 self._pair(table)
 
-    def _header(self) -> Place:
+    def _header(self) -> PathInDocument:
         line, brackets = self._line(), 1 + self.text.startswith("[[", self.at)
         self.at += brackets
         self._next()
@@ -68,16 +68,16 @@ class _Walk:
         self.at += brackets
         return place
 
-    def _resolved(self, names: list[str]) -> Place:
+    def _resolved(self, names: list[str]) -> PathInDocument:
         """A name inside of an array of tables means the latest of them."""
-        place: Place = ()
+        place: PathInDocument = ()
         for name in names:
             place = (*place, name)
             if place in self._elements:
                 place = (*place, self._elements[place] - 1)
         return place
 
-    def _pair(self, table: Place) -> None:
+    def _pair(self, table: PathInDocument) -> None:
         line = self._line()
         for name in self._key():
             table = (*table, name)
@@ -86,7 +86,7 @@ class _Walk:
         self.at += 1  # the equals sign
         self._value(table)
 
-    def _value(self, place: Place) -> None:
+    def _value(self, place: PathInDocument) -> None:
         self._next()
         self._note(place, self._line())
         if self.text.startswith("[", self.at):
@@ -97,7 +97,7 @@ class _Walk:
             found = _STRING.match(self.text, self.at) or _SCALAR.match(self.text, self.at)
             self.at = found.end() if found else self.at
 
-    def _enclosed(self, place: Place, end: str, *, keyed: bool) -> None:
+    def _enclosed(self, place: PathInDocument, end: str, *, keyed: bool) -> None:
         self.at += 1
         number = 0
         while self._next() and not self.text.startswith(end, self.at):
@@ -130,5 +130,5 @@ class _Walk:
     def _line(self) -> int:
         return self.text.count("\n", 0, self.at) + 1
 
-    def _note(self, place: Place, line: int) -> None:
+    def _note(self, place: PathInDocument, line: int) -> None:
         self.lines.setdefault(place, line)

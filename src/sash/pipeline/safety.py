@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from sash.errors import did_you_mean
 from sash.pipeline.formats import SERVERS
-from sash.pipeline.line_numbers import Place
+from sash.pipeline.line_numbers import PathInDocument
 from sash.pipeline.schema import Pipeline
 
 DATA_OPTIONS = frozenset(
@@ -41,7 +41,7 @@ def require_safe(pipeline: Pipeline) -> None:
         raise pipeline.file_lines.wrong(place, f"--safe refuses {reason}")
 
 
-def unsafe(pipeline: Pipeline) -> Iterator[tuple[Place, str]]:
+def unsafe(pipeline: Pipeline) -> Iterator[tuple[PathInDocument, str]]:
     """Everything that is code, or may be: where it stands, and what it is."""
     for setting in pipeline.spark:
         yield ("spark", setting), f"settings of Spark, which can load code: {setting}"
@@ -61,13 +61,13 @@ def unsafe(pipeline: Pipeline) -> Iterator[tuple[Place, str]]:
             yield from _options((*place, "options"), sink.options)
 
 
-def _tables(place: Place, table: str, *keys: str) -> Iterator[tuple[Place, str]]:
+def _tables(place: PathInDocument, table: str, *keys: str) -> Iterator[tuple[PathInDocument, str]]:
     for key, name in (("table", table), *(("keys", key) for key in keys)):
         if name and not _NAME.fullmatch(name):
             yield (*place, key), f"{name!r}, which is more than a name; it would be read as SQL"
 
 
-def _options(place: Place, options: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
+def _options(place: PathInDocument, options: Mapping[str, str]) -> Iterator[tuple[PathInDocument, str]]:
     known = {name.lower() for name in DATA_OPTIONS}
     for name in options:
         if name.lower() not in known:

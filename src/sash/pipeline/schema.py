@@ -25,7 +25,7 @@ from sash.pipeline import value_readers
 from sash.pipeline.aggregates_and_patterns import pattern_of
 from sash.pipeline.formats import SINKS, SOURCES
 from sash.pipeline.line_errors import FileLines
-from sash.pipeline.line_numbers import Place
+from sash.pipeline.line_numbers import PathInDocument
 from sash.planner.auto_declaration import AUTO, Parallelism
 from sash.runtimes.trigger import AVAILABLE_NOW, Trigger
 from sash.semantics.durations import DurationLike
@@ -135,7 +135,7 @@ class DeclaredQuery:
 
     name: str
     """Empty for that of [query]."""
-    at: Place
+    at: PathInDocument
     """Where it stands: () for [query], whose tables stand beside it, ("query", n) for one of several."""
     stream: StreamTable
     """As in [stream], with what the query has for itself."""
@@ -144,7 +144,7 @@ class DeclaredQuery:
     sink: SinkTable
     late: SinkTable | None = None
 
-    def place(self, table: str, *keys: str | int) -> Place:
+    def place(self, table: str, *keys: str | int) -> PathInDocument:
         """Where one of its tables stands, or a key of that table."""
         own = self.at if self.at and table in ("query", "stream") else (*self.at, table)
         return (*own, *keys)
@@ -155,7 +155,7 @@ class DeclaredQuery:
         return {"sink": self.sink} | ({} if self.late is None else {"late": self.late})
 
 
-def titled(place: Place) -> str:
+def titled(place: PathInDocument) -> str:
     """A table as it is written in the file.
 
     >>> titled(("sink",)), titled(("query", 1)), titled(("query", 1, "sink"))

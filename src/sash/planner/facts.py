@@ -25,8 +25,8 @@ from sash.semantics.run_as_engine import EngineWindow, declared_window
 from sash.semantics.window import Context, ContextFreeWindow, IntervalWindow, Window
 from sash.semantics.windows import SlideByTimeWindow, SlideByTupleWindow
 
-Where = Literal["process", "process streaming", "spark batch", "spark streaming"]
-Known = Literal["counted", "sampled", "given", "assumed"]
+RuntimeName = Literal["process", "process streaming", "spark batch", "spark streaming"]
+FactsFrom = Literal["counted", "sampled", "given", "assumed"]
 
 DENSE = 100.0
 """Events of one key in one pane, where neither the number of events nor their span is known."""
@@ -44,7 +44,7 @@ class EventFacts:
     """The share of the events that the key with the most has."""
     span: int | None = None
     """From the first time to the last; None: not known."""
-    known: Known = "assumed"
+    known: FactsFrom = "assumed"
 
     @property
     def each(self) -> float:
@@ -100,7 +100,7 @@ class SparkFold:
 class Facts:
     """All that a plan depends on, but for the constants of the machine."""
 
-    where: Where
+    where: RuntimeName
     cores: int
     events: EventFacts
     cuts: tuple[WindowFacts, ...]
@@ -142,7 +142,7 @@ class Facts:
         bound: BoundQuery,
         events: EventFacts,
         *,
-        where: Where,
+        where: RuntimeName,
         cores: int,
         function: float | None = None,
     ) -> Facts:

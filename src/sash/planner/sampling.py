@@ -21,7 +21,7 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import to_integers
 from sash.planner.auto_declaration import Auto
-from sash.planner.facts import EventFacts, Known
+from sash.planner.facts import EventFacts, FactsFrom
 
 SAMPLE = 2**14
 """Events that are looked at: a share of one half is then known to within two percent."""
@@ -34,7 +34,7 @@ def counted(bound: BoundQuery, table: pa.Table, auto: Auto) -> EventFacts:
     """Of a table in this process."""
     rows = table.num_rows
     keys, hottest = _keys(bound, table.take(pa.array(_spread(rows))), rows)
-    known: Known = "counted" if rows <= SAMPLE else "sampled"
+    known: FactsFrom = "counted" if rows <= SAMPLE else "sampled"
     return _overridden(EventFacts(rows, keys, hottest, _span(bound, table), known), auto)
 
 
@@ -51,7 +51,7 @@ def seen(bound: BoundQuery, first: pa.Table, auto: Auto) -> EventFacts:
 def assumed(bound: BoundQuery, auto: Auto) -> EventFacts:
     """Of a DataFrame that nothing is known about, but for what the user gave."""
     keys = (auto.keys or ASSUMED_KEYS) if bound.keys else 1
-    known: Known = "assumed" if auto.hottest is None and auto.keys is None else "given"
+    known: FactsFrom = "assumed" if auto.hottest is None and auto.keys is None else "given"
     return _overridden(EventFacts(auto.rows or ASSUMED_ROWS, keys, 1 / keys, None, known), auto)
 
 

@@ -35,7 +35,7 @@ from sash.semantics.expression import (
     MIRRORED,
     Column,
     Constant,
-    Node,
+    ExpressionNode,
     Operation,
     Side,
     Untraceable,
@@ -53,7 +53,7 @@ _EXAMPLE = "a condition such as lambda row: (row.price > 100) & (row.kind == 'bu
 class Condition:
     """What must be true of a row. Made by `condition`."""
 
-    tree: Node
+    tree: ExpressionNode
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def condition(where: RowCondition | None) -> Condition | None:
     return Condition(tree)
 
 
-def _check(where: Any, tree: Node) -> None:
+def _check(where: Any, tree: ExpressionNode) -> None:
     constant_truth = "Part of this one is the same for all rows; a null is tested for with `== None`."
     if not columns_of(tree):
         raise _refused(where, constant_truth)
@@ -142,7 +142,7 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def _value(tree: Node, row: Mapping[str, Any]) -> Any:
+def _value(tree: ExpressionNode, row: Mapping[str, Any]) -> Any:
     match tree:
         case Column(_, name):
             return row[name]
@@ -178,7 +178,7 @@ _COMPARED: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-def _parsed(text: str) -> Node:
+def _parsed(text: str) -> ExpressionNode:
     try:
         return _node(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError as error:
@@ -189,7 +189,7 @@ def _parsed(text: str) -> Node:
         raise _refused(text, f"In text, {error} has no meaning.{in_python(text)}") from None
 
 
-def _node(part: ast.expr) -> Node:
+def _node(part: ast.expr) -> ExpressionNode:
     match part:
         case ast.Name(name):
             return Column(Side.LEFT, name)
@@ -212,7 +212,7 @@ def _node(part: ast.expr) -> Node:
     raise Untraceable(f"'{ast.unparse(part)}'")
 
 
-def _comparison(one: ast.expr, how: ast.cmpop, other: ast.expr) -> Node:
+def _comparison(one: ast.expr, how: ast.cmpop, other: ast.expr) -> ExpressionNode:
     match how, other:
         case ast.In(), ast.Tuple(members) | ast.List(members) | ast.Set(members) if members:
             return _joined("|", [Operation("==", (_node(one), _node(member))) for member in members])
@@ -228,11 +228,11 @@ def _comparison(one: ast.expr, how: ast.cmpop, other: ast.expr) -> Node:
     return Operation(operator_, (left, right))
 
 
-def _joined(operator_: str, parts: list[Node]) -> Node:
+def _joined(operator_: str, parts: list[ExpressionNode]) -> ExpressionNode:
     return reduce(lambda one, other: Operation(operator_, (one, other)), parts)
 
 
-def _text(tree: Node, *, outermost: bool = False) -> str:
+def _text(tree: ExpressionNode, *, outermost: bool = False) -> str:
     match tree:
         case Column(_, name):
             return name if name.isidentifier() else f"row[{name!r}]"

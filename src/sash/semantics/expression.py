@@ -63,7 +63,7 @@ class Operation:
     """An operator and what it is applied to: two trees, or one for `abs` and a leading minus."""
 
     operator: str
-    operands: tuple[Node, ...]
+    operands: tuple[ExpressionNode, ...]
 
     def __str__(self) -> str:
         if len(self.operands) == 1:
@@ -72,7 +72,7 @@ class Operation:
         return f"({first} {self.operator} {second})"
 
 
-Node: TypeAlias = "Column | Constant | Operation"
+ExpressionNode: TypeAlias = "Column | Constant | Operation"
 TRUE = Constant(True)
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -83,7 +83,7 @@ class Untraceable(BaseException):
     Exception, so that a function which handles those of its own does not continue with half a result."""
 
 
-def trace(where: Callable[..., Any], left: Sequence[str], right: Sequence[str]) -> Node:
+def trace(where: Callable[..., Any], left: Sequence[str], right: Sequence[str]) -> ExpressionNode:
     """The tree of `where`, or the constant that it returns; UnknownColumn if it reads another
     column than these, Untraceable if it has no tree."""
     try:
@@ -96,12 +96,12 @@ def trace(where: Callable[..., Any], left: Sequence[str], right: Sequence[str]) 
     return _node(answer)
 
 
-def trace_row(predicate: Callable[..., Any], columns: Sequence[str]) -> Node:
+def trace_row(predicate: Callable[..., Any], columns: Sequence[str]) -> ExpressionNode:
     """The tree of a predicate over one row, which stands on the left: as `trace`."""
     return trace(lambda row, _: predicate(row), columns, ())
 
 
-def trace_folds(policy: Callable[..., Any], names: Sequence[str]) -> Node:
+def trace_folds(policy: Callable[..., Any], names: Sequence[str]) -> ExpressionNode:
     """The tree of a slide policy over folds of these names: of the whole window on the left, of a prefix on
     the right. As `trace`, but what is not tracked makes it Untraceable, too."""
     total, old = (SimpleNamespace(**{name: _Symbol(Column(side, name)) for name in names}) for side in Side)
@@ -111,7 +111,7 @@ def trace_folds(policy: Callable[..., Any], names: Sequence[str]) -> Node:
         raise Untraceable(f"{type(error).__name__}: {error}") from error
 
 
-def conjuncts(tree: Node) -> Iterator[Node]:
+def conjuncts(tree: ExpressionNode) -> Iterator[ExpressionNode]:
     """The parts that must all be true; none for the constant True."""
     match tree:
         case Operation("&", operands):
@@ -123,13 +123,13 @@ def conjuncts(tree: Node) -> Iterator[Node]:
             yield tree
 
 
-def columns_of(*trees: Node) -> list[Column]:
+def columns_of(*trees: ExpressionNode) -> list[Column]:
     """The columns that trees read, each once, in the order of their first appearance."""
     parts = (part for tree in trees for part in parts_of(tree))
     return list(dict.fromkeys(part for part in parts if isinstance(part, Column)))
 
 
-def parts_of(tree: Node) -> Iterator[Node]:
+def parts_of(tree: ExpressionNode) -> Iterator[ExpressionNode]:
     """A tree and all the trees that it is made of."""
     yield tree
     if isinstance(tree, Operation):
@@ -167,7 +167,7 @@ class _Symbol:
     __array_ufunc__ = None
     """Makes numpy leave operators with its own scalars to us."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ExpressionNode) -> None:
         self.node = node
 
     def __bool__(self) -> NoReturn:
@@ -192,14 +192,14 @@ class _Symbol:
         return _Symbol(Operation("-", (self.node,)))
 
 
-def _binds_tighter(part: Node) -> bool:
+def _binds_tighter(part: ExpressionNode) -> bool:
     """Whether & or | stands inside a comparison: Python reads `a > 1 & b == 2` as `a > (1 & b) == 2`."""
     if not isinstance(part, Operation) or part.operator not in _COMPARED.values():
         return False
     return any(isinstance(one, Operation) and one.operator in ("&", "|") for one in part.operands)
 
 
-def _node(value: Any) -> Node:
+def _node(value: Any) -> ExpressionNode:
     return value.node if isinstance(value, _Symbol) else Constant(value)
 
 

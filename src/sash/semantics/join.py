@@ -193,15 +193,15 @@ def evaluate(join: IntervalJoin, batches: Iterable[JoinBatch], *, flush: bool = 
     return outcome
 
 
-Events: TypeAlias = dict[Side, list[Event]]
+EventsOfSides: TypeAlias = dict[Side, list[Event]]
 
 
 def judged(
     join: TwoStreams, batches: Iterable[JoinBatch], late: list[Missed], *, flush: bool
-) -> Iterator[tuple[Events, float]]:
+) -> Iterator[tuple[EventsOfSides, float]]:
     """After each batch: all events of both sides that were on time, and the watermark of the join, which is
     −∞ until both sides have one, and ∞ at the end where there is a `flush`. Others go to `late`."""
-    events: Events = {side: [] for side in Side}
+    events: EventsOfSides = {side: [] for side in Side}
     sides = {side: Watermark(delay=join.delay(side).length) for side in Side}
     joint = Watermark()
     for batch in batches:
@@ -231,7 +231,7 @@ def _accept(
         events.append(Event(arrival.time, len(events), arrival.key, arrival.values))
 
 
-def _pairs(join: IntervalJoin, events: Events) -> Iterator[Pair]:
+def _pairs(join: IntervalJoin, events: EventsOfSides) -> Iterator[Pair]:
     alone = {side: set(range(len(events[side]))) if side in join.kept else set[int]() for side in Side}
     for left in events[Side.LEFT]:
         for right in events[Side.RIGHT]:

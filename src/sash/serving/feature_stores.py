@@ -25,7 +25,7 @@ from sash.errors import ArgumentError, StoreError, StoreUnavailable
 Read: TypeAlias = Callable[[Sequence[bytes]], list[Any]]
 """Names → what lies under them, None where nothing does."""
 
-Known: TypeAlias = tuple[bytes, bytes | None]
+NameAndValue: TypeAlias = tuple[bytes, bytes | None]
 """A name, and what lay under it when it was read."""
 
 DUE = b"due"
@@ -45,7 +45,7 @@ class Place(Protocol):
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: Known | None = None,
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: NameAndValue | None = None,
     ) -> None:  # fmt: skip
         """All at once. `past` entries are due no more; then `due` ones are added. `expected` is a name with
         what must still lie under it: StoreError, and nothing is written, if that has changed."""
@@ -66,7 +66,7 @@ def outdated() -> StoreError:
     )
 
 
-def require_known(known: Known, found: Any) -> None:
+def require_known(known: NameAndValue, found: Any) -> None:
     if (None if found is None else bytes(found)) != known[1]:
         raise outdated()
 
@@ -129,7 +129,7 @@ class RedisPlace:
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: Known | None = None,
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: NameAndValue | None = None,
     ) -> None:  # fmt: skip
         def send() -> None:
             with self._client.pipeline(transaction=True) as pipeline:
@@ -209,7 +209,7 @@ class LmdbPlace:
 
     def write(
         self, values: Mapping[bytes, bytes], removed: Sequence[bytes],
-        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: Known | None = None,
+        *, due: Sequence[bytes] = (), past: Sequence[bytes] = (), expected: NameAndValue | None = None,
     ) -> None:  # fmt: skip
         def work(transaction: Any) -> None:
             if expected is not None:

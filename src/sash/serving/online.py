@@ -299,8 +299,7 @@ class OnlineFeatures:
 def _held_no_more(at: int, until: int) -> ArgumentError:
     return ArgumentError(
         "at", at, "a later instant",
-        hint=f"Events up to {until} are held no more: they are longer ago than the longest look-back and "
-        "as long again.",
+        hint=f"Events up to {until} have been dropped: they are older than twice the longest look-back.",
     )  # fmt: skip
 
 

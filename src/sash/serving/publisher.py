@@ -6,7 +6,7 @@ by batch: an event that is late for the query is in neither.
 
 - The head of a key is written together with its new pages, and names the batch. A batch that is executed
   again finds its number there, key by key, and adds nothing twice.
-- A task that was taken for dead, and goes on when later batches are there, is refused: it would put the
+- A task that was taken for dead, and continues when later batches are there, is refused: it would put the
   head of a key back. So whoever writes looks, in the same transaction, whether the store is still at the
   batch before its own.
 - Batches that were not published would leave a hole that no reader could see. The store therefore knows
@@ -137,8 +137,8 @@ class Publisher:
             expected = max(progress.done, HISTORY) + 1
             if batch > expected:
                 raise StoreError(
-                    f"the features at {_shown(self.store)} go on with batch {expected}, and this is batch "
-                    f"{batch}: those between were not published, so that look-backs would lack events. "
+                    f"the features at {_shown(self.store)} continue with batch {expected}, and this is "
+                    f"batch {batch}: those between were not published, and look-backs would lack events. "
                     "Start the query with a new checkpoint and an empty store, or with one that "
                     "q.publish(store) has filled from a bounded input"
                 )

@@ -21,7 +21,7 @@ from sash.errors import DifferentQuery, StoreError, Unsupported
 from sash.operators.bound_query import BoundRolling
 from sash.semantics.condition import Condition
 from sash.semantics.durations import Duration, Unit
-from sash.semantics.expression import Column, Constant, Node, Operation, Side
+from sash.semantics.expression import Column, Constant, ExpressionNode, Operation, Side
 from sash.semantics.query import Query
 from sash.semantics.windows import SlideByTupleWindow
 
@@ -148,7 +148,7 @@ def _made(call: Mapping[str, Any]) -> Monoid:
     return _MAKERS[call["function"]](*call["arguments"], **call["options"]).conditional(where)
 
 
-def _plain(tree: Node) -> tuple[Any, ...]:
+def _plain(tree: ExpressionNode) -> tuple[Any, ...]:
     match tree:
         case Column(_, name):
             return ("column", name)
@@ -159,7 +159,7 @@ def _plain(tree: Node) -> tuple[Any, ...]:
     raise AssertionError(tree)
 
 
-def _tree(plain: tuple[Any, ...]) -> Node:
+def _tree(plain: tuple[Any, ...]) -> ExpressionNode:
     match plain:
         case ("column", name):
             return Column(Side.LEFT, name)

@@ -39,11 +39,11 @@ class PolicyQuestion:
         except Exception as error:
             raise PredicateError(
                 f"policy raised {type(error).__name__}: {error}; it was called with "
-                f"total={self._total!r}, old={old!r} and must answer True or False"
+                f"total={self._total!r}, old={old!r} and must return True or False"
             ) from error
         if not isinstance(answer, bool | np.bool_):
             raise PredicateError(
-                f"policy must answer True or False; for total={self._total!r}, old={old!r} "
-                f"it answered {answer!r}"
+                f"policy must return True or False; for total={self._total!r}, old={old!r} "
+                f"it returned {answer!r}"
             )
         return bool(answer)

@@ -20,7 +20,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError
 from sash.semantics.condition import RowCondition
 
-Values = tuple[Any, ...]
+KeptValues = tuple[Any, ...]
 
 
 def several(
@@ -40,23 +40,23 @@ def several(
     )  # fmt: skip
 
 
-def _single(x: Any) -> Values:
+def _single(x: Any) -> KeptValues:
     return (x,)
 
 
-def _oldest(n: int, a: Values, b: Values) -> Values:
+def _oldest(n: int, a: KeptValues, b: KeptValues) -> KeptValues:
     return a if len(a) == n else (a + b)[:n]
 
 
-def _newest(n: int, a: Values, b: Values) -> Values:
+def _newest(n: int, a: KeptValues, b: KeptValues) -> KeptValues:
     return b if len(b) == n else (a + b)[-n:]
 
 
-def _first_different(n: int, a: Values, b: Values) -> Values:
+def _first_different(n: int, a: KeptValues, b: KeptValues) -> KeptValues:
     return a if len(a) == n else _different(a + b)[:n]
 
 
-def _last_different(n: int, a: Values, b: Values) -> Values:
+def _last_different(n: int, a: KeptValues, b: KeptValues) -> KeptValues:
     return b if len(b) == n else _different((a + b)[::-1])[:n][::-1]
 
 
@@ -68,7 +68,7 @@ _KEPT = {
 }
 
 
-def _different(values: Values) -> Values:
+def _different(values: KeptValues) -> KeptValues:
     """Each value where it is found first. By what Spark takes as equal: all NaNs, 0.0 and −0.0."""
     found: dict[Any, Any] = {}
     for value in values:

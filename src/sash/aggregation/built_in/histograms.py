@@ -35,7 +35,7 @@ from sash.aggregation.monoid import Kind, Monoid
 from sash.errors import ArgumentError
 from sash.semantics.condition import RowCondition, condition
 
-Counts = tuple[int, ...]
+BinCounts = tuple[int, ...]
 
 Spread = tuple[Any, ...]
 """Nothing, or the k of the width 2ᵏ and (i, count) of every bin that is not empty, in order."""
@@ -142,7 +142,7 @@ def _literal(edge: float) -> str:
     return repr(int(edge)) if edge.is_integer() and abs(edge) < 2**53 else repr(edge)
 
 
-def _itself(element: Counts) -> Counts:
+def _itself(element: BinCounts) -> BinCounts:
     return element
 
 

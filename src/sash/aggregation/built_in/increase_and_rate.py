@@ -44,14 +44,14 @@ from sash.aggregation.built_in.sums import (
 from sash.aggregation.monoid import EVENT_TIME, Kind, Monoid
 from sash.semantics.condition import RowCondition, condition
 
-Limbs = tuple[int, int, int, int, int]
+ExactIncrease = tuple[int, int, int, int, int]
 """n, first, last, what was gained in two limbs."""
 
-Pair = tuple[int, float, float, float, float]
+RoundedIncrease = tuple[int, float, float, float, float]
 """n, first, last, what was gained and what rounding took from it."""
 
 Paced = tuple[int, float, float, float, float, int, int]
-"""As `Pair`, and the times of the first and the last value."""
+"""As `RoundedIncrease`, and the times of the first and the last value."""
 
 
 def increase(column: str, *, where: RowCondition | None = None) -> Monoid:
@@ -100,11 +100,11 @@ def _typed_increase(kinds: tuple[Kind, ...]) -> dict[str, Any]:
     )
 
 
-def _one_int(x: int) -> Limbs:
+def _one_int(x: int) -> ExactIncrease:
     return (1, x, x, 0, 0)
 
 
-def _join_ints(a: Limbs, b: Limbs) -> Limbs:
+def _join_ints(a: ExactIncrease, b: ExactIncrease) -> ExactIncrease:
     if a[0] == 0:
         return b
     if b[0] == 0:
@@ -116,17 +116,17 @@ def _join_ints(a: Limbs, b: Limbs) -> Limbs:
     return (a[0] + b[0], a[1], b[2], a[3] + b[3] + high, a[4] + b[4] + low)
 
 
-def _int_gained(e: Limbs) -> int | None:
+def _int_gained(e: ExactIncrease) -> int | None:
     if e[0] < 2:
         return None
     return lower_limbs((e[3], e[4]))
 
 
-def _one_float(x: float) -> Pair:
+def _one_float(x: float) -> RoundedIncrease:
     return (1, x, x, 0.0, 0.0)
 
 
-def _join_floats(a: Pair, b: Pair) -> Pair:
+def _join_floats(a: RoundedIncrease, b: RoundedIncrease) -> RoundedIncrease:
     if a[0] == 0:
         return b
     if b[0] == 0:
@@ -136,7 +136,7 @@ def _join_floats(a: Pair, b: Pair) -> Pair:
     return (a[0] + b[0], a[1], b[2], gained[0], gained[1])
 
 
-def _float_gained(e: Pair) -> float | None:
+def _float_gained(e: RoundedIncrease) -> float | None:
     return lower_pair((e[3], e[4])) if e[0] > 1 else None
 
 

@@ -23,8 +23,8 @@ from sash.aggregation.monoid import Monoid
 from sash.aggregation.sql_form import STDDEV, VARIANCE, SqlForm
 from sash.semantics.condition import RowCondition
 
-Spread = tuple[int, float, float]
-Shape = tuple[int, float, float, float]
+SecondMoments = tuple[int, float, float]
+ThirdMoments = tuple[int, float, float, float]
 Tails = tuple[int, float, float, float, float]
 
 
@@ -81,7 +81,7 @@ def kurtosis(column: str, *, where: RowCondition | None = None) -> Monoid:
 def _spread(
     name: str,
     column: str,
-    lower: Callable[[Spread], float | None],
+    lower: Callable[[SecondMoments], float | None],
     where: RowCondition | None,
     sql: SqlForm,
 ) -> Monoid:
@@ -92,11 +92,11 @@ def _spread(
     )  # fmt: skip
 
 
-def _lift_spread(x: float) -> Spread:
+def _lift_spread(x: float) -> SecondMoments:
     return (1, float(x), 0.0)
 
 
-def _merge_spreads(a: Spread, b: Spread) -> Spread:
+def _merge_spreads(a: SecondMoments, b: SecondMoments) -> SecondMoments:
     if a[0] == 0:
         return b
     if b[0] == 0:
@@ -107,24 +107,24 @@ def _merge_spreads(a: Spread, b: Spread) -> Spread:
     return (n, a[1] + delta * share, a[2] + b[2] + delta * delta * (a[0] * share))
 
 
-def _variance(e: Spread) -> float | None:
+def _variance(e: SecondMoments) -> float | None:
     if e[0] < 2:
         return None
     # Any infinity or NaN reaches the mean, in whatever grouping; M₂ may still be ∞.
     return e[2] / (e[0] - 1) if math.isfinite(e[1]) else math.nan
 
 
-def _stddev(e: Spread) -> float | None:
+def _stddev(e: SecondMoments) -> float | None:
     if e[0] < 2:
         return None
     return math.sqrt(e[2] / (e[0] - 1)) if math.isfinite(e[1]) else math.nan
 
 
-def _lift_shape(x: float) -> Shape:
+def _lift_shape(x: float) -> ThirdMoments:
     return (1, float(x), 0.0, 0.0)
 
 
-def _merge_shapes(a: Shape, b: Shape) -> Shape:
+def _merge_shapes(a: ThirdMoments, b: ThirdMoments) -> ThirdMoments:
     if a[0] == 0:
         return b
     if b[0] == 0:
@@ -141,7 +141,7 @@ def _merge_shapes(a: Shape, b: Shape) -> Shape:
     )
 
 
-def _skewness(e: Shape) -> float | None:
+def _skewness(e: ThirdMoments) -> float | None:
     if e[0] == 0:
         return None
     if not math.isfinite(e[1]):

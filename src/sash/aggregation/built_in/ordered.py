@@ -26,10 +26,10 @@ from sash.aggregation.built_in.first_n_last_n import several
 from sash.aggregation.monoid import Kind, Monoid
 from sash.semantics.condition import RowCondition
 
-Seen = tuple[bool, Any]
+OneValue = tuple[bool, Any]
 """Whether there is a value yet, and the value."""
 
-Run = tuple[int, int, int, int, Any, Any]
+RunLengths = tuple[int, int, int, int, Any, Any]
 """How many values; lengths of the longest runs at the start, at the end, anywhere; first and last value."""
 
 
@@ -127,23 +127,23 @@ def _typed_run(kinds: tuple[Kind, ...]) -> dict[str, Any]:
     return columnar(identity=constant((0, 0, 0, 0, zero, zero)))
 
 
-def _unseen() -> Seen:
+def _unseen() -> OneValue:
     return (False, None)
 
 
-def _seen(x: Any) -> Seen:
+def _seen(x: Any) -> OneValue:
     return (True, x)
 
 
-def _older(a: Seen, b: Seen) -> Seen:
+def _older(a: OneValue, b: OneValue) -> OneValue:
     return a if a[0] else b
 
 
-def _newer(a: Seen, b: Seen) -> Seen:
+def _newer(a: OneValue, b: OneValue) -> OneValue:
     return b if b[0] else a
 
 
-def _value(e: Seen) -> Any:
+def _value(e: OneValue) -> Any:
     return e[1]
 
 
@@ -155,15 +155,15 @@ def _concatenate(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     return a + b
 
 
-def _no_run() -> Run:
+def _no_run() -> RunLengths:
     return (0, 0, 0, 0, None, None)
 
 
-def _run_of_one(x: Any) -> Run:
+def _run_of_one(x: Any) -> RunLengths:
     return (1, 1, 1, 1, x, x)
 
 
-def _join_runs(a: Run, b: Run) -> Run:
+def _join_runs(a: RunLengths, b: RunLengths) -> RunLengths:
     if a[0] == 0:
         return b
     if b[0] == 0:
@@ -183,5 +183,5 @@ def _join_runs(a: Run, b: Run) -> Run:
     )
 
 
-def _longest(e: Run) -> int:
+def _longest(e: RunLengths) -> int:
     return e[3]

@@ -44,7 +44,7 @@ from sash.errors import IntegerOverflow, Unsupported
 from sash.semantics.condition import RowCondition
 
 Limbs = tuple[int, int]
-Pair = tuple[float, float]
+SumAndRest = tuple[float, float]
 
 # Spark's decimals have 38 digits and a sum of 2³¹ of them ten more; the default context rounds at 28.
 EXACT_DECIMALS = decimal.Context(prec=100)
@@ -147,17 +147,17 @@ def _lower_plain(s: int) -> int:
     return s
 
 
-def _lift_pair(x: float) -> Pair:
+def _lift_pair(x: float) -> SumAndRest:
     return (x, 0.0)
 
 
-def add_pairs(a: Pair, b: Pair) -> Pair:
+def add_pairs(a: SumAndRest, b: SumAndRest) -> SumAndRest:
     s = a[0] + b[0]
     part = s - a[0]
     return (s, a[1] + b[1] + ((a[0] - (s - part)) + (b[0] - part)))
 
 
-def lower_pair(e: Pair) -> float:
+def lower_pair(e: SumAndRest) -> float:
     # Next to an infinity the compensation is inf − inf, so it only counts while s is finite.
     return e[0] + e[1] if math.isfinite(e[0]) else e[0]
 
@@ -198,5 +198,5 @@ def lower_any(total: Any) -> Any:
     return total
 
 
-def _as_pair(total: Any) -> Pair:
+def _as_pair(total: Any) -> SumAndRest:
     return total if isinstance(total, tuple) else (float(total), 0.0)

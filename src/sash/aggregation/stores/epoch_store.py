@@ -157,8 +157,8 @@ class EpochStore(ABC):
         committed = self._committed()
         if not max(committed.oldest, committed.epoch - 1) <= epoch <= committed.epoch:
             raise EpochError(
-                f"epoch {epoch} cannot be gone back to: the store is at epoch {committed.epoch} and "
-                f"remembers none before {committed.oldest}"
+                f"cannot roll back to epoch {epoch}: the store is at epoch {committed.epoch} and "
+                f"keeps none before {committed.oldest}"
             )
         if epoch < committed.epoch:
             self._revert(committed.epoch)
@@ -257,8 +257,8 @@ def followed_by(committed: Committed, epoch: int) -> bool:
         return False
     if committed.epoch != epoch - 1:
         raise EpochError(
-            f"epoch {epoch} does not follow epoch {committed.epoch}, where another process has brought the "
-            f"store; rollback({committed.epoch}) adopts its state"
+            f"epoch {epoch} does not follow epoch {committed.epoch}, which another process has committed; "
+            f"rollback({committed.epoch}) adopts its state"
         )
     return True
 

@@ -188,7 +188,9 @@ class Redis(EpochStore):
                     ) from error
                 time.sleep(self._backoff * 2 ** (attempt - 1))
             except self._refused as error:
-                raise StoreError(f"the Redis server at {self.address} refused: {error}") from error
+                raise StoreError(
+                    f"the Redis server at {self.address} refused a command: {error}"
+                ) from error
         raise AssertionError("the loop above returns or raises")
 
     def label(self, text: bytes) -> None:

@@ -103,8 +103,8 @@ def require_layout(what: str, found: object, own: int) -> None:
     be taken for something that was cut short, as a CorruptValue may be."""
     if found != own or isinstance(found, bool):
         raise StoreError(
-            f"{what} has layout {str(found)[:40]}, and this version of Sash reads layout {own}: go on with "
-            "the version that wrote it"
+            f"{what} has layout {str(found)[:40]}, and this version of Sash reads layout {own}: it "
+            "can be resumed with the version that wrote it"
         )
 
 

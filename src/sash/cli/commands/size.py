@@ -51,8 +51,8 @@ def as_text(size: ClusterSize) -> str:
     for name, trial in size.trials.items():
         part = "" if trial.scale == 1 else f"1/{trial.scale} of "
         lines.append(
-            f"tried{' ' * bool(name)}{name}: {part}a bucket, {trial.keys:,} keys, {trial.events:,} events, "
-            f"{trial.span:,.0f} s of event time"
+            f"tried{' ' * bool(name)}{name}: {part}one bucket: {trial.keys:,} keys, "
+            f"{trial.events:,} events, {trial.span:,.0f} s of event time"
         )
     for quantity in size.quantities:
         lines += ["", f"{quantity.name:<28}{_amount(quantity, quantity.amount)}"]

@@ -23,7 +23,7 @@ from sash.semantics import windows
 from sash.semantics.event import Row
 from sash.semantics.window import Window
 
-Numbers: TypeAlias = Mapping[str, Any]
+GivenNumbers: TypeAlias = Mapping[str, Any]
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "==": operator.eq,
@@ -48,8 +48,8 @@ class LabKind:
     title: str
     about: str
     parameters: tuple[Parameter, ...]
-    build: Callable[[Numbers], Window]
-    python: Callable[[Numbers], str]
+    build: Callable[[GivenNumbers], Window]
+    python: Callable[[GivenNumbers], str]
 
 
 def choices() -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _sum_at_most(total: Any, old: Any, *, limit: float) -> bool:
     return bool(total.s - old.s + old.last > limit)
 
 
-def _policy(given: Numbers) -> Window:
+def _policy(given: GivenNumbers) -> Window:
     track = {"s": built_in.sum("x"), "last": built_in.last("x")}
     return windows.policy(partial(_sum_at_most, limit=given["limit"]), track=track, every=given["every"])
 
@@ -178,9 +178,9 @@ KINDS: Mapping[str, LabKind] = {
 }  # fmt: skip
 
 
-def _origin(given: Numbers) -> str:
+def _origin(given: GivenNumbers) -> str:
     return f", origin={given['origin']}" if given["origin"] else ""
 
 
-def _closed(given: Numbers) -> str:
+def _closed(given: GivenNumbers) -> str:
     return "" if given["closed"] == "left" else ', closed="right"'

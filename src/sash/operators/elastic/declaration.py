@@ -61,7 +61,7 @@ class Elastic:
         """What the controller decides, within the bounds."""
         wanted = self.decide(samples)
         if whole_number(wanted) is None:
-            raise ArgumentError("controller", wanted, "a function that answers with a whole number")
+            raise ArgumentError("controller", wanted, "a function that returns a whole number")
         return sorted((self.min, wanted, self.max))[1]
 
     @property

@@ -42,7 +42,7 @@ from sash.operators.elastic.mapping_epochs import (
     chosen_instances,
     requested,
 )
-from sash.operators.order.interleaved import Batch, Input, Interleaved
+from sash.operators.order.interleaved import Input, InputTable, Interleaved
 from sash.operators.order.scalegate import CAPACITY, ScaleGate
 from sash.operators.order.scalegate_log import Control
 from sash.operators.stateful.declaration import TIME, Stateful
@@ -122,7 +122,7 @@ class ElasticOperator:
     def add(
         self,
         source: str,
-        batch: Batch | None = None,
+        batch: InputTable | None = None,
         *,
         watermark: int | None = None,
         timeout: float | None = None,

@@ -42,7 +42,7 @@ from sash.operators.kinds.lifetime import LifetimeKind
 from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.kinds.policy import PolicyKind
 
-Group = RangeGroup | RunGroup | RowRunGroup
+AnyLaneGroup = RangeGroup | RunGroup | RowRunGroup
 
 
 @dataclass(frozen=True)
@@ -187,12 +187,12 @@ class StatePlan:
             tables |= lane.tables
         return tables
 
-    def groups(self, arena: Arena) -> tuple[Slots, list[Group]]:
+    def groups(self, arena: Arena) -> tuple[Slots, list[AnyLaneGroup]]:
         """Everything that works on an arena."""
         lanes, memories, words = self._words
         slots = Slots(arena, self.keys, words=words)
         tracks = [Track(n, kind, slots, memories[n]) for n, kind in enumerate(self.kinds)]
-        found: list[Group] = []
+        found: list[AnyLaneGroup] = []
         for plan in self.lanes:
             own, word = [tracks[number] for number in plan.windows], lanes[plan.name]
             if plan.running:

@@ -48,7 +48,7 @@ class Apply:
             return list(answer.to_pylist())
         if isinstance(answer, list | tuple) and all(isinstance(row, Mapping) for row in answer):
             return list(answer)
-        raise TypeError(f"it answered with {answer!r}, not with a dict, a list of dicts or a table")
+        raise TypeError(f"it returned {answer!r}, not a dict, a list of dicts or a table")
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,7 @@ def result_table(results: list[Mapping[str, Any]], schema: pa.Schema) -> pa.Tabl
     for row in results:
         if set(row) != set(schema.names):
             raise PredicateError(
-                f"the function over whole windows must answer with the columns {schema.names}; "
-                f"got {list(row)}"
+                f"the function over whole windows must return the columns {schema.names}; got {list(row)}"
             )
     try:
         return pa.Table.from_pylist([dict(row) for row in results], schema=schema)

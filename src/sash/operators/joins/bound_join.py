@@ -24,7 +24,7 @@ from sash.operators.joins.hash_band_or_matrix import Equality, Strategy, choose,
 from sash.operators.late_rows import LATE_REASON, late_schema
 from sash.operators.predicates.predicate_kinds import kind_of
 from sash.semantics.durations import Unit
-from sash.semantics.expression import TRUE, Constant, Node, Side, Untraceable, conjuncts, trace
+from sash.semantics.expression import TRUE, Constant, ExpressionNode, Side, Untraceable, conjuncts, trace
 from sash.semantics.join import IntervalJoin, TwoStreams
 from sash.semantics.predicate import truth
 
@@ -166,7 +166,7 @@ class BoundJoin(BoundSides):
                 )
 
     @cached_property
-    def _traced(self) -> tuple[Node | None, str]:
+    def _traced(self) -> tuple[ExpressionNode | None, str]:
         if self.join.where is None:
             return TRUE, ""
         try:
@@ -176,7 +176,7 @@ class BoundJoin(BoundSides):
         return tree, ""
 
     @property
-    def tree(self) -> Node | None:
+    def tree(self) -> ExpressionNode | None:
         """The tree of the predicate; None where it cannot be traced."""
         return self._traced[0]
 

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from sash.arrays import Ints
 from sash.operators.predicates.predicate_kinds import kind_of_column, to_kernel
-from sash.semantics.expression import MIRRORED, Column, Constant, Node, Operation, Side
+from sash.semantics.expression import MIRRORED, Column, Constant, ExpressionNode, Operation, Side
 
-How: TypeAlias = Literal["hash", "band cells", "join matrix"]
+SearchMethod: TypeAlias = Literal["hash", "band cells", "join matrix"]
 
 CELLS = 2**30
 """Cells beyond ± this are one: still right, because comparisons are exact, only less selective."""
@@ -120,12 +120,12 @@ def _floors(values: NDArray[np.generic], width: float, parts: int, farthest: int
 class Strategy:
     """Where to look for matches. `why` is one sentence for `explain`."""
 
-    how: How
+    how: SearchMethod
     why: str
     groups: tuple[Equality, ...] = ()
     bands: tuple[Band, ...] = ()
     """At most two."""
-    rest: tuple[Node, ...] = ()
+    rest: tuple[ExpressionNode, ...] = ()
     """Of a traced predicate: what must be compared on each candidate."""
 
 
@@ -135,7 +135,7 @@ def _equality(group: Equality) -> str:
 
 
 def choose(
-    keys: Sequence[Equality], conjuncts: Sequence[Node], schemas: Mapping[Side, pa.Schema]
+    keys: Sequence[Equality], conjuncts: Sequence[ExpressionNode], schemas: Mapping[Side, pa.Schema]
 ) -> Strategy:
     """The strategy for streams with these keys and a predicate that is the conjunction of these parts."""
     equalities = {part: found for part in conjuncts for found in _equalities(part, schemas)}
@@ -144,7 +144,7 @@ def choose(
     groups = (*keys, *equalities.values())
     if groups:
         names = ", ".join(dict.fromkeys(_equality(group) for group in groups))
-        how: How = "hash"
+        how: SearchMethod = "hash"
         why = f"equality of {names} puts all rows that can match into one group"
         why += f", and {bands[0]} into neighbouring cells of it" if bands else ""
     elif bands:
@@ -169,7 +169,7 @@ def equality(left: str, right: str, schemas: Mapping[Side, pa.Schema]) -> Equali
     return None
 
 
-def _equalities(part: Node, schemas: Mapping[Side, pa.Schema]) -> Iterator[Equality]:
+def _equalities(part: ExpressionNode, schemas: Mapping[Side, pa.Schema]) -> Iterator[Equality]:
     match part:
         case Operation("==", (Column(one_side, one), Column(other_side, other))) if one_side != other_side:
             names = {one_side: one, other_side: other}
@@ -178,7 +178,7 @@ def _equalities(part: Node, schemas: Mapping[Side, pa.Schema]) -> Iterator[Equal
                 yield found
 
 
-def _bands(part: Node, schemas: Mapping[Side, pa.Schema]) -> Iterator[Band]:
+def _bands(part: ExpressionNode, schemas: Mapping[Side, pa.Schema]) -> Iterator[Band]:
     match part:
         case Operation(compared, (Constant() as width, Operation("abs") as distance)):
             part = Operation(MIRRORED.get(compared, compared), (distance, width))

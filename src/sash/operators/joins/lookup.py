@@ -42,7 +42,7 @@ class Lookup:
         if self.how not in ("inner", "left"):
             raise ArgumentError(
                 "how", self.how, "'inner' or 'left' for a join with a table",
-                hint="A row of the table that no event meets has no time at which it could come out.",
+                hint="A row of the table that matches no event has no time at which it could be emitted.",
             )  # fmt: skip
         if not self.on:
             raise ArgumentError("on", self.on, "at least one column")

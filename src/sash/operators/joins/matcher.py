@@ -42,7 +42,7 @@ from sash.operators.windows.numbering import numbered
 from sash.semantics.expression import TRUE, Column, Side, columns_of
 from sash.semantics.join import PredicateRow, holds
 
-Found = tuple[Ints, Ints]
+PairPositions = tuple[Ints, Ints]
 
 _FUNCTION_LIMIT = 2**31
 """Integers of a function's text are at most this large: a product of two fits."""
@@ -136,7 +136,7 @@ class Matcher:
         read = (to_kernel(rows.table[column.name]) for column in self._columns[side])
         return (*read, rows.time)
 
-    def matches(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
+    def matches(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> PairPositions:
         """The pairs of positions (in `probe`, in `stored`) that match; `side` is the probe's."""
         if not (probe.clean and stored.clean and self._kernels):
             return self._matches_in_python(probe, side, stored, ranges)
@@ -150,7 +150,9 @@ class Matcher:
             # Python meets the same error, and finds for which rows.
             return self._matches_in_python(probe, side, stored, ranges)
 
-    def _matches_in_python(self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges) -> Found:
+    def _matches_in_python(
+        self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges
+    ) -> PairPositions:
         """Evaluate every candidate in Python; none that is too old to be in the archives any more."""
         candidate, number = numbered(ranges.hi - ranges.lo)
         i, j = ranges.probe[candidate], ranges.lo[candidate] + number

@@ -31,7 +31,7 @@ from sash.semantics.durations import Unit
 END_OF_TIME = 2**62
 """A watermark that closes every window: beyond all times, and window arithmetic on it stays in 64 bits."""
 
-Batch: TypeAlias = "pa.Table | pa.RecordBatch | Mapping[str, Any]"
+InputTable: TypeAlias = "pa.Table | pa.RecordBatch | Mapping[str, Any]"
 """Rows of one input: an Arrow table, or columns by name (numpy arrays, lists)."""
 
 
@@ -54,7 +54,7 @@ class Input:
         type_ = self.schema.field(self.time).type
         return Unit.MICROSECONDS if pa.types.is_timestamp(type_) else Unit.TICKS
 
-    def read(self, batch: Batch) -> tuple[Ints, pa.Table]:
+    def read(self, batch: InputTable) -> tuple[Ints, pa.Table]:
         """The times and the rows of a batch, once it is known to fit the schema and to be in order."""
         table = self._table(batch)
         if table[self.time].null_count:
@@ -64,7 +64,7 @@ class Input:
             raise OutOfOrder(f"the rows of a batch must be in the order of {self.time!r}; sort them first")
         return times, table
 
-    def _table(self, batch: Batch) -> pa.Table:
+    def _table(self, batch: InputTable) -> pa.Table:
         names = batch.schema.names if isinstance(batch, pa.Table | pa.RecordBatch) else list(batch)
         for name in self.schema.names:
             if name not in names:
@@ -161,7 +161,7 @@ def joined(runs: Sequence[Interleaved]) -> Interleaved:
 
 
 def interleave(
-    inputs: Sequence[Input], batches: Iterable[tuple[int, Batch]], *, watermark: int | None = None
+    inputs: Sequence[Input], batches: Iterable[tuple[int, InputTable]], *, watermark: int | None = None
 ) -> Interleaved:
     """Batches of a bounded input, each with the number of its input, as one run in the order of time."""
     parts = [Part(number, *inputs[number].read(batch)) for number, batch in batches]

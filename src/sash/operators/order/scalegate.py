@@ -38,7 +38,7 @@ from threading import Condition, RLock
 from typing import Any
 
 from sash.errors import ArgumentError
-from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, Interleaved, Part, weave
+from sash.operators.order.interleaved import END_OF_TIME, Input, InputTable, Interleaved, Part, weave
 from sash.operators.order.scalegate_log import Control, GateLog, LogPlace
 from sash.operators.order.scalegate_source import GateSource
 from sash.operators.windows.ranges import NEVER
@@ -93,7 +93,7 @@ class ScaleGate:
     def add(
         self,
         source: str,
-        batch: Batch | None = None,
+        batch: InputTable | None = None,
         *,
         watermark: int | None = None,
         timeout: float | None = None,

@@ -34,7 +34,7 @@ class GateSource:
         """Take rows in that are not older than anything before."""
         if part.times[0] < self.latest:
             raise OutOfOrder(
-                f"source {self.name!r} has come as far as {self.latest}; it cannot add {part.times[0]}"
+                f"source {self.name!r} is at time {self.latest}; it cannot add {part.times[0]}"
             )
         self.parts.append(part)
         self.held += len(part)

@@ -42,9 +42,9 @@ Model = Literal["active", "agnostic"]
 """active: windows are dealt out ahead and workers keep private buffers of the events that they need.
 agnostic: one owner keeps the buffer and hands complete windows to whichever worker is free."""
 
-Level = Literal[0, 1, 2]
+FusionLevel = Literal[0, 1, 2]
 """How far stages that only pass things on are fused: see `stages`."""
-FUSED: Level = 2
+FUSED: FusionLevel = 2
 """The planner's choice: each level does the work of the one before with fewer stages."""
 
 
@@ -68,7 +68,7 @@ class PaneFarm:
     """Workers of the pane-level query."""
     wlq: int
     """Workers of the window-level query."""
-    optimize: Level | None = field(default=None, kw_only=True)
+    optimize: FusionLevel | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         require_degree("plq", self.plq)
@@ -85,11 +85,11 @@ class PaneFarm:
 
 @dataclass(frozen=True)
 class WinMapReduce:
-    """Parallel inside each window: events are dealt round-robin to partitions, partial folds combined."""
+    """Parallel inside each window: events go round-robin to partitions, partial folds are combined."""
 
     map: int
     reduce: int
-    optimize: Level | None = field(default=None, kw_only=True)
+    optimize: FusionLevel | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         require_degree("map", self.map)
@@ -114,7 +114,7 @@ class Farm:
 
     inner: Inner | int
     replicas: int | None = field(default=None, kw_only=True)
-    optimize: Level | None = field(default=None, kw_only=True)
+    optimize: FusionLevel | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         name, inner = type(self).__name__, self.inner
@@ -211,14 +211,14 @@ class WinFarm(Farm):
 Pattern: TypeAlias = WinSeq | KeyFarm | WinFarm | PaneFarm | WinMapReduce
 
 
-def level_of(pattern: Pattern) -> Level:
+def level_of(pattern: Pattern) -> FusionLevel:
     """How far its stages are fused: by its own level, or that of what it holds, or as the planner chooses.
 
     >>> level_of(KeyFarm(PaneFarm(2, 2, optimize=0), replicas=3)), level_of(PaneFarm(2, 2))
     (0, 2)
     """
     given = [getattr(part, "optimize", None) for part in (pattern, getattr(pattern, "inner", None))]
-    levels: list[Level] = [level for level in given if level is not None]
+    levels: list[FusionLevel] = [level for level in given if level is not None]
     return levels[0] if levels else FUSED
 
 
@@ -262,7 +262,7 @@ def _require_level(given: Any) -> None:
         raise ArgumentError("optimize", given, "0, 1 or 2, or left out for the planner's choice")
 
 
-def _level(given: Level | None) -> str:
+def _level(given: FusionLevel | None) -> str:
     return "" if given is None else f", optimize={given}"
 
 

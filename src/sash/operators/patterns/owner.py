@@ -22,7 +22,7 @@ import numpy as np
 
 from sash.operators.windows.ranges import Ranges
 
-Chunk = Any
+PooledRows = Any
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Descriptor:
     first: int
     last: int
     base: int
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[PooledRows, ...]
 
 
 class Owner:
@@ -45,7 +45,7 @@ class Owner:
         self.finished = 0
         """All windows before this one are done."""
         self._early: dict[int, int] = {}
-        self._chunks: deque[tuple[int, int, Chunk]] = deque()
+        self._chunks: deque[tuple[int, int, PooledRows]] = deque()
 
     @property
     def live(self) -> int:
@@ -72,7 +72,7 @@ class Owner:
         """The oldest position that a window may still need."""
         return int(self.lo[self.finished]) if self.finished < len(self.lo) else self.arrived
 
-    def arrive(self, chunk: Chunk, events: int) -> None:
+    def arrive(self, chunk: PooledRows, events: int) -> None:
         """The next events of the stream."""
         self._chunks.append((self.arrived, self.arrived + events, chunk))
         self.arrived += events
@@ -87,7 +87,7 @@ class Owner:
         held = [(start, chunk) for start, end, chunk in self._chunks if end > lo and start < hi]
         return Descriptor(first, last, held[0][0] if held else lo, tuple(chunk for _, chunk in held))
 
-    def done(self, descriptor: Descriptor) -> list[Chunk]:
+    def done(self, descriptor: Descriptor) -> list[PooledRows]:
         """Feedback of a worker, in any order; answers with the chunks that nobody needs any more."""
         self._early[descriptor.first] = descriptor.last
         while self.finished in self._early:

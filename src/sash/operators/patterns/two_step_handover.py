@@ -19,7 +19,7 @@ from sash.operators.patterns.thread_pool import Job, Stages
 from sash.operators.patterns.window_share import blocks
 
 T = TypeVar("T")
-Span = tuple[int, int]
+IndexRange = tuple[int, int]
 Needed = Callable[[], Folds]
 """What a worker needs, computed when it is called."""
 
@@ -46,7 +46,7 @@ class TwoSteps(Protocol):
 
 
 def _exchanged(
-    exchange: TwoSteps, parts: list[Folds], spans: list[Span], *, level: int
+    exchange: TwoSteps, parts: list[Folds], spans: list[IndexRange], *, level: int
 ) -> Generator[list[Job], list[Any], list[Needed]]:
     """For each span of windows what its worker needs of `parts`."""
     if level == 2:
@@ -87,7 +87,7 @@ def _apart(job: Callable[[], T], *, level: int) -> Generator[list[Job], list[Any
     return found
 
 
-def _cut(exchange: TwoSteps, gather: Needed, spans: list[Span]) -> list[Folds]:
+def _cut(exchange: TwoSteps, gather: Needed, spans: list[IndexRange]) -> list[Folds]:
     whole = gather()
     return [exchange.cut(whole, *span) for span in spans]
 

@@ -19,19 +19,19 @@ from sash.operators.folding.values import Values, values_over
 from sash.operators.patterns.folding import Folding
 from sash.operators.windows.ranges import Ranges
 
-Chunk = Any
+PooledRows = Any
 """Rows, as a pool keeps them."""
 
 
 class WorkerPool(Protocol):
     """A place for chunks, and workers that compute windows over them. Called by many threads at once."""
 
-    def put(self, rows: pa.Table, start: int, stop: int) -> Chunk:
+    def put(self, rows: pa.Table, start: int, stop: int) -> PooledRows:
         """The rows start ≤ i < stop of a table."""
         ...
 
-    def free(self, chunk: Chunk) -> None: ...
-    def values(self, chunks: Sequence[Chunk], ranges: Ranges) -> Values:
+    def free(self, chunk: PooledRows) -> None: ...
+    def values(self, chunks: Sequence[PooledRows], ranges: Ranges) -> Values:
         """The values of ranges over the rows of these chunks, which follow each other in their table."""
         ...
 
@@ -44,13 +44,13 @@ class ThreadWorkers:
     folding: Folding
     schema: pa.Schema
 
-    def put(self, rows: pa.Table, start: int, stop: int) -> Chunk:
+    def put(self, rows: pa.Table, start: int, stop: int) -> PooledRows:
         return rows, start, stop
 
-    def free(self, chunk: Chunk) -> None:
+    def free(self, chunk: PooledRows) -> None:
         """Nothing to do: a table goes when nobody holds it any more."""
 
-    def values(self, chunks: Sequence[Chunk], ranges: Ranges) -> Values:
+    def values(self, chunks: Sequence[PooledRows], ranges: Ranges) -> Values:
         if not chunks:
             return self.folding.values(self.schema.empty_table(), ranges)
         rows, start, _ = chunks[0]

@@ -24,7 +24,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import SashError
 from sash.operators.bound_query import result_type
 from sash.operators.folding.fold_ranges import compiles
-from sash.operators.predicates.predicate_kinds import Kind, kind_of, kind_of_column, plain_limit
+from sash.operators.predicates.predicate_kinds import ValueKind, kind_of, kind_of_column, plain_limit
 from sash.semantics.expression import (
     Column,
     Constant,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Types = Mapping[str, pa.DataType | None]
 """Of the results of tracked aggregates; None where that is not known."""
 
-_KINDS: tuple[Kind, ...] = ("bool", "int", "float", "time", "local time", "span")
+_KINDS: tuple[ValueKind, ...] = ("bool", "int", "float", "time", "local time", "span")
 
 
 def types_of(window: PolicyWindow, schema: pa.Schema) -> dict[str, pa.DataType | None]:
@@ -71,7 +71,7 @@ class PolicyCondition:
     body: str
     numbers: tuple[int | float, ...]
     """Up to which magnitude 64 bits compute what Python does; then the constants."""
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ValueKind, ...]
     """Of the results."""
 
     def called(self) -> AbstractContextManager[tuple[int | float, ...]]:
@@ -110,13 +110,13 @@ class PolicyCondition:
         return cls("\n".join(lines), tuple(numbers), tuple(kinds.values()))  # type: ignore[arg-type]
 
 
-def _kind(type_: pa.DataType) -> Kind | None:
+def _kind(type_: pa.DataType) -> ValueKind | None:
     if pa.types.is_timestamp(type_) and (type_.unit != "us" or type_.tz not in (None, "UTC")):
         return None  # Python's days in other zones may have 25 hours
     return kind_of_column(type_)
 
 
-def _is_time(kind: Kind | None) -> bool:
+def _is_time(kind: ValueKind | None) -> bool:
     return kind in ("time", "local time")
 
 

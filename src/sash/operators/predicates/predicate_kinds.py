@@ -23,19 +23,27 @@ from numpy.typing import NDArray
 from sash.aggregation.kernels.joins.predicates import largest
 from sash.arrays import Mask
 from sash.operators.columns.arrow_columns import to_numpy
-from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Operation, Side, parts_of
+from sash.semantics.expression import (
+    COMPARISONS,
+    Column,
+    Constant,
+    ExpressionNode,
+    Operation,
+    Side,
+    parts_of,
+)
 
-Kind: TypeAlias = Literal["bool", "int", "float", "time", "local time", "span"]
+ValueKind: TypeAlias = Literal["bool", "int", "float", "time", "local time", "span"]
 Schemas: TypeAlias = Mapping[Side, pa.Schema]
 
 EXACT_IN_FLOAT = 2**53
 """Whole numbers up to this magnitude are floats too."""
 
-_NUMBERS: tuple[Kind, ...] = ("bool", "int", "float")
+_NUMBERS: tuple[ValueKind, ...] = ("bool", "int", "float")
 _LIMITS = [*(1 << bits for bits in range(62, -1, -1)), 0]
 
 
-def kind_of(tree: Node, schemas: Schemas) -> Kind | None:
+def kind_of(tree: ExpressionNode, schemas: Schemas) -> ValueKind | None:
     """What a tree computes, or None where it cannot be compiled."""
     if isinstance(tree, Column):
         return kind_of_column(schemas[tree.side].field(tree.name).type)
@@ -51,7 +59,7 @@ def kind_of(tree: Node, schemas: Schemas) -> Kind | None:
     return _of_two(tree.operator, first, second)
 
 
-def kind_of_column(type_: pa.DataType) -> Kind | None:
+def kind_of_column(type_: pa.DataType) -> ValueKind | None:
     if pa.types.is_boolean(type_):
         return "bool"
     if pa.types.is_integer(type_) and type_ != pa.uint64():
@@ -74,7 +82,7 @@ def to_kernel(column: pa.ChunkedArray) -> NDArray[np.generic]:
     return values.astype({"bool": np.bool_, "float": np.float64}.get(kind or "", np.int64), copy=False)
 
 
-def integer_limit(trees: Iterable[Node], schemas: Schemas) -> int:
+def integer_limit(trees: Iterable[ExpressionNode], schemas: Schemas) -> int:
     """Up to which magnitude of the whole numbers in columns 64 bits compute what Python does; −1: with
     none, because constants are too large.
 
@@ -84,7 +92,7 @@ def integer_limit(trees: Iterable[Node], schemas: Schemas) -> int:
 
 
 def plain_limit(
-    root: Node, schemas: Schemas, *, kinds: tuple[Kind, ...] = _NUMBERS,
+    root: ExpressionNode, schemas: Schemas, *, kinds: tuple[ValueKind, ...] = _NUMBERS,
     constants: tuple[type, ...] = (int, float),
 ) -> int:  # fmt: skip
     """The integer limit of a predicate; −1 where it has parts of other kinds than these, constants of other
@@ -104,7 +112,7 @@ def plain_limit(
     return integer_limit([root], schemas) if fits else -1
 
 
-def _exact(part: Node, limit: int, schemas: Schemas) -> bool:
+def _exact(part: ExpressionNode, limit: int, schemas: Schemas) -> bool:
     if isinstance(part, Operation):
         whole = [operand for operand in part.operands if kind_of(operand, schemas) != "float"]
         if part.operator == "/" or len(whole) < len(part.operands):
@@ -118,7 +126,7 @@ def within(values: NDArray[np.generic], limit: int) -> Mask:
     return inside
 
 
-def _kind_of_constant(constant: Constant) -> Kind | None:
+def _kind_of_constant(constant: Constant) -> ValueKind | None:
     match constant.value:
         case bool() | np.bool_():
             return "bool"
@@ -132,7 +140,7 @@ def _kind_of_constant(constant: Constant) -> Kind | None:
             return None
 
 
-def _of_two(operator: str, first: Kind, second: Kind) -> Kind | None:
+def _of_two(operator: str, first: ValueKind, second: ValueKind) -> ValueKind | None:
     kinds = {first, second}
     numbers = kinds <= set(_NUMBERS)
     if operator in COMPARISONS:

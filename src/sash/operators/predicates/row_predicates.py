@@ -44,7 +44,7 @@ from sash.semantics.event import Event
 from sash.semantics.expression import (
     Column,
     Constant,
-    Node,
+    ExpressionNode,
     Operation,
     Side,
     Untraceable,
@@ -85,10 +85,10 @@ def condition_truths(condition: Condition, rows: pa.Table) -> Mask:
     return _answered(tree, rows, clean, lambda _, values: [condition.holds(row) for row in values])
 
 
-Call: TypeAlias = Callable[[Ints, list[dict[str, Any]]], list[bool]]
+CallForRows: TypeAlias = Callable[[Ints, list[dict[str, Any]]], list[bool]]
 
 
-def _answered(tree: _Tree | None, rows: pa.Table, clean: Mask | None, call: Call) -> Mask:
+def _answered(tree: _Tree | None, rows: pa.Table, clean: Mask | None, call: CallForRows) -> Mask:
     """By the tree for the rows that are clean; for the others by calls, with their positions."""
     answers = np.zeros(rows.num_rows, np.bool_)
     computed = answers.copy() if clean is None else clean
@@ -108,7 +108,7 @@ class _Tree:
     """The tree of a predicate, without its comparisons of words: these stand in it as columns of their own,
     of a row on the right."""
 
-    root: Node
+    root: ExpressionNode
     words: Mapping[Column, Operation]
     schema: pa.Schema
 
@@ -125,7 +125,7 @@ class _Tree:
     def computable(self) -> bool:
         return self._limit >= 0
 
-    def _kind(self, part: Node) -> str | None:
+    def _kind(self, part: ExpressionNode) -> str | None:
         return kind_of(part, self._schemas)
 
     @property
@@ -179,13 +179,15 @@ def _tree_of(predicate: Predicate, schema: pa.Schema) -> _Tree | None:
     return _computable(traced, schema)
 
 
-def _computable(traced: Node, schema: pa.Schema) -> _Tree | None:
+def _computable(traced: ExpressionNode, schema: pa.Schema) -> _Tree | None:
     words: dict[Column, Operation] = {}
     tree = _Tree(_without_words(traced, schema, words), words, schema)
     return tree if tree.computable else None
 
 
-def _without_words(tree: Node, schema: pa.Schema, found: dict[Column, Operation]) -> Node:
+def _without_words(
+    tree: ExpressionNode, schema: pa.Schema, found: dict[Column, Operation]
+) -> ExpressionNode:
     match tree:
         case Operation("==" | "!=", (one, other)) if _tests_null(one, other) or _are_words(
             one, other, schema
@@ -198,11 +200,11 @@ def _without_words(tree: Node, schema: pa.Schema, found: dict[Column, Operation]
     return tree
 
 
-def _tests_null(one: Node, other: Node) -> bool:
+def _tests_null(one: ExpressionNode, other: ExpressionNode) -> bool:
     return isinstance(one, Column) and other == Constant(None)
 
 
-def _are_words(one: Node, other: Node, schema: pa.Schema) -> bool:
+def _are_words(one: ExpressionNode, other: ExpressionNode, schema: pa.Schema) -> bool:
     types = [schema.field(part.name).type for part in (one, other) if isinstance(part, Column)]
     constants = [part.value for part in (one, other) if isinstance(part, Constant)]
     return (
@@ -213,15 +215,15 @@ def _are_words(one: Node, other: Node, schema: pa.Schema) -> bool:
     )
 
 
-Known: TypeAlias = "Mask | Literal[True]"
+NotNull: TypeAlias = "Mask | Literal[True]"
 """Which values are not null; True: all."""
 
 
-def _known(column: pa.ChunkedArray) -> Known:
+def _known(column: pa.ChunkedArray) -> NotNull:
     return column.is_valid().to_numpy() if column.null_count else True
 
 
-def _compared(words: Operation, rows: pa.Table) -> tuple[Mask, Known]:
+def _compared(words: Operation, rows: pa.Table) -> tuple[Mask, NotNull]:
     one, other = words.operands
     if isinstance(one, Column) and _tests_null(one, other):
         column = rows[one.name]
@@ -244,7 +246,7 @@ _COMPUTED = {
 _ARITHMETIC = ("+", "-", "*", "/", "//", "%")
 
 
-def _computed(tree: Node, columns: Mapping[Column, tuple[Array, Known]]) -> tuple[Any, Known]:
+def _computed(tree: ExpressionNode, columns: Mapping[Column, tuple[Array, NotNull]]) -> tuple[Any, NotNull]:
     """The values of a tree, and which of them are known."""
     match tree:
         case Column():
@@ -265,7 +267,7 @@ def _computed(tree: Node, columns: Mapping[Column, tuple[Array, Known]]) -> tupl
     raise AssertionError(tree)
 
 
-def _known_of_two(operator: str, one: tuple[Any, Known], other: tuple[Any, Known]) -> Known:
+def _known_of_two(operator: str, one: tuple[Any, NotNull], other: tuple[Any, NotNull]) -> NotNull:
     (first, one_known), (second, other_known) = one, other
     if one_known is True and other_known is True:
         return True

@@ -33,7 +33,7 @@ from sash.operators.elastic.instance_of_share import Assignment, balanced
 from sash.operators.folding.fold_ranges import ObjectFolder
 from sash.operators.order.interleaved import Input
 from sash.operators.stateful.compiled_aggregate import CompiledAggregate, fits_columns
-from sash.operators.stateful.declaration import SHARES, Answer, Stateful
+from sash.operators.stateful.declaration import SHARES, EmittedRows, Stateful
 from sash.operators.stateful.keys import Keys, key_function
 from sash.operators.stateful.running_operator import Running
 from sash.operators.stateful.windows import InputEvent, WindowSet
@@ -91,14 +91,14 @@ class Aggregate(Stateful):
         """For each aggregate the elements of the values that are not null, folded: one, or none yet."""
         return [[] for _ in self.aggregates]
 
-    def update(self, windows: WindowSet, arrival: InputEvent) -> Answer:
+    def update(self, windows: WindowSet, arrival: InputEvent) -> EmittedRows:
         for monoid, folded in zip(self.aggregates.values(), windows[0], strict=True):
             values = inputs_of_row(monoid, arrival.row)
             if values is not None:
                 folded[:] = [reduce(monoid.combine, [*folded, monoid.lift(*values)])]
         return None
 
-    def output(self, windows: WindowSet) -> Answer:
+    def output(self, windows: WindowSet) -> EmittedRows:
         lowered = [
             monoid.lower(folded[0]) if folded else monoid.nothing
             for monoid, folded in zip(self.aggregates.values(), windows[0], strict=True)

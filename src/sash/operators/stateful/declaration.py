@@ -34,7 +34,7 @@ import pyarrow as pa
 from sash.aggregation import encoding
 from sash.errors import ArgumentError, UnitError, Unsupported
 from sash.operators.elastic.instance_of_share import Assignment, balanced
-from sash.operators.order.interleaved import END_OF_TIME, Batch, Input, interleave
+from sash.operators.order.interleaved import END_OF_TIME, Input, InputTable, interleave
 from sash.operators.stateful.keys import Keys, key_function
 from sash.operators.stateful.windows import InputEvent, WindowSet, nothing, purge, store
 from sash.semantics import durations
@@ -44,7 +44,7 @@ from sash.semantics.windows.time import TimeWindow
 if TYPE_CHECKING:
     from sash.operators.stateful.running_operator import Running
 
-Answer: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]] | None"
+EmittedRows: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]] | None"
 TIME = "time"
 """The output column with the right end of the window."""
 
@@ -62,8 +62,8 @@ class Stateful:
         inputs: Input | Sequence[Input],
         keys: Keys | Sequence[Keys] = None,
         window: Literal["single", "multi"] = "multi",
-        update: Callable[[WindowSet, InputEvent], Answer] | None = None,
-        output: Callable[[WindowSet], Answer] | None = None,
+        update: Callable[[WindowSet, InputEvent], EmittedRows] | None = None,
+        output: Callable[[WindowSet], EmittedRows] | None = None,
         slide: Callable[[WindowSet], None] | None = None,
         state: Callable[[], Any] = list,
         schema: pa.Schema | None = None,
@@ -108,11 +108,11 @@ class Stateful:
 
     # The functions of the paper: override them, or give them to the constructor
 
-    def update(self, windows: WindowSet, arrival: InputEvent) -> Answer:
-        """f_U: a tuple meets the windows of one of its keys."""
+    def update(self, windows: WindowSet, arrival: InputEvent) -> EmittedRows:
+        """f_U: updates the windows of one of a tuple's keys."""
         return self._update(windows, arrival)
 
-    def output(self, windows: WindowSet) -> Answer:
+    def output(self, windows: WindowSet) -> EmittedRows:
         """f_O: what is emitted for windows that have expired."""
         return self._output(windows)
 
@@ -175,7 +175,7 @@ class Stateful:
 
         return InterpretedShares(self)
 
-    def over(self, *batches: Batch) -> pa.Table:
+    def over(self, *batches: InputTable) -> pa.Table:
         """The whole output over bounded inputs, one batch for each, in the order of time."""
         if len(batches) != len(self.inputs):
             raise ArgumentError(

@@ -18,7 +18,7 @@ from sash.arrays import Ints
 from sash.errors import PredicateError, SashError
 from sash.operators.columns.times import from_integers
 from sash.operators.order.interleaved import Interleaved
-from sash.operators.stateful.declaration import Answer, Stateful
+from sash.operators.stateful.declaration import EmittedRows, Stateful
 from sash.operators.stateful.running_operator import Running, StateLog
 from sash.operators.stateful.shared_preparation import Prepared
 from sash.operators.stateful.windows import InputEvent, WindowSet
@@ -85,7 +85,7 @@ class KeyShare(ABC):
     def put(self, windows: WindowSet) -> None:
         """Open a window that was saved."""
 
-    def emit(self, time: int, function: Callable[[], Answer], name: str, given: object) -> None:
+    def emit(self, time: int, function: Callable[[], EmittedRows], name: str, given: object) -> None:
         try:
             answer = function()
             rows = [answer] if isinstance(answer, Mapping) else list(answer or ())
@@ -98,7 +98,7 @@ class KeyShare(ABC):
         for row in rows:
             if not isinstance(row, Mapping) or set(row) != set(self.operator.payload.names):
                 expected = f"rows with the columns {self.operator.payload.names}"
-                raise PredicateError(f"{name} must answer with {expected}; got {row!r}")
+                raise PredicateError(f"{name} must return {expected}; got {row!r}")
             self.waiting.append((time, row))
             if self.tracks:
                 self.fresh.append((time, row))

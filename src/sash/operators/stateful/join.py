@@ -35,7 +35,7 @@ from sash.errors import ArgumentError
 from sash.operators.elastic.instance_of_share import Assignment, balanced
 from sash.operators.joins.bound_join import BoundJoin, BoundSide
 from sash.operators.order.interleaved import Input
-from sash.operators.stateful.declaration import Answer, Stateful
+from sash.operators.stateful.declaration import EmittedRows, Stateful
 from sash.operators.stateful.keys import ByRow
 from sash.operators.stateful.running_operator import Running
 from sash.operators.stateful.windows import InputEvent, WindowSet
@@ -89,7 +89,7 @@ class Join(Stateful):
         left, right = delays[0], delays[-1]
         return replace(self.bound, join=replace(self.join, left_delay=left, right_delay=right))
 
-    def update(self, windows: WindowSet, arrival: InputEvent) -> Answer:
+    def update(self, windows: WindowSet, arrival: InputEvent) -> EmittedRows:
         """Store the tuple when it is its turn; compare it with what the other side has stored here."""
         turn = arrival.ordinal % self.shares == windows.key
         if len(self.inputs) == 2:

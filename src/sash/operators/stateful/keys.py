@@ -105,7 +105,7 @@ class ByRow:
             return list(dict.fromkeys(self.function(row)))
         except Exception as error:
             raise PredicateError(
-                f"keys must answer with the keys of a row; it raised {type(error).__name__}: {error}; "
+                f"keys must return the keys of a row; it raised {type(error).__name__}: {error}; "
                 f"called with {row}"
             ) from error
 
@@ -125,7 +125,7 @@ class InBulk:
         offsets, keys = self.function(rows)
         if len(offsets) != rows.num_rows + 1 or (len(offsets) and offsets[-1] != len(keys)):
             raise PredicateError(
-                f"keys in bulk must answer with {rows.num_rows + 1} offsets for {rows.num_rows} rows, the "
+                f"keys in bulk must return {rows.num_rows + 1} offsets for {rows.num_rows} rows, the "
                 f"last of them the number of keys; got {len(offsets)} offsets and {len(keys)} keys"
             )
         return np.asarray(offsets, np.int64), keys

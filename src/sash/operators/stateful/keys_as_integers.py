@@ -99,10 +99,10 @@ class Objects:
         self._forget_at = max(FORGET_FROM, 2 * len(self._number))
 
 
-Names = Integers | Objects
+KeyNumbering = Integers | Objects
 
 
-def names_for(types: Iterable[pa.DataType | None]) -> Names:
+def names_for(types: Iterable[pa.DataType | None]) -> KeyNumbering:
     """Integers where every input's keys are integers, otherwise objects."""
     known = list(types)
     return Integers() if all(t is not None and pa.types.is_integer(t) for t in known) else Objects()

@@ -97,7 +97,7 @@ class Running(ABC):
         """What the instance that has the shares `mine` emits for one more run, in the order of time."""
         behind = self.reached[mine]
         if len(run) and len(behind) and run.times[0] < behind.max():
-            raise OutOfOrder(f"the operator has come as far as {behind.max()}; {run.times[0]} is too late")
+            raise OutOfOrder(f"the operator is at time {behind.max()}; {run.times[0]} is before it")
         # As many pieces as there are instances with shares like this one.
         prepared = self._prepare(run, pieces=self.operator.shares // max(len(mine), 1))
         answer = self._answer(run, prepared, mine)

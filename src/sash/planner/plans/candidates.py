@@ -14,7 +14,7 @@ from sash.errors import SashError
 from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import Farm, KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
-from sash.planner.facts import Where
+from sash.planner.facts import RuntimeName
 
 Choice: TypeAlias = Pattern | None
 """None stands for buckets of keys, which is how Spark spreads a query that names no pattern."""
@@ -41,7 +41,7 @@ class Forbidden:
     reason: str
 
 
-def candidates(where: Where, cores: int, *, events_known: bool = False) -> list[Choice]:
+def candidates(where: RuntimeName, cores: int, *, events_known: bool = False) -> list[Choice]:
     """All that there is for so many cores. On a stream another choice is another state, which a checkpoint
     does not survive: there is none, unless the user gave facts about the events.
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce, WinSeq
-from sash.planner.facts import Where
+from sash.planner.facts import RuntimeName
 
 MORE = 2, 4
 """Tasks per core that are tried on Spark, besides one."""
 
 
-def degrees(where: Where, cores: int) -> tuple[int, ...]:
+def degrees(where: RuntimeName, cores: int) -> tuple[int, ...]:
     """
     >>> degrees("process", 6), degrees("spark batch", 2)
     ((2, 4, 6), (2, 4, 8))
@@ -28,7 +28,7 @@ def degrees(where: Where, cores: int) -> tuple[int, ...]:
     return (*below, cores, *more)
 
 
-def of_all_degrees(pattern: Pattern, where: Where, cores: int) -> list[Pattern]:
+def of_all_degrees(pattern: Pattern, where: RuntimeName, cores: int) -> list[Pattern]:
     """A pattern with a worker per core, and then with other numbers of them. Of two steps the second may
     have one worker alone: what is left after the first is mostly little.
 

@@ -35,7 +35,7 @@ from sash.semantics.watermark import Watermark
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What one table of the input has brought, in the form of the input: pandas in, pandas out."""
+    """The output for one table of the input, in the form of the input: pandas in, pandas out."""
 
     number: int
     """Of the table, from 0 on; the result of the end of the input has the next one."""
@@ -171,7 +171,7 @@ class LocalStream:
     def idle_after(self, idle: Duration) -> NoReturn:
         raise Unsupported(
             "idle", str(idle), "left out for an iterator of tables",
-            hint="Time goes on with the events that it brings.",
+            hint="Time advances with its events.",
         )  # fmt: skip
 
     def by_clock(self) -> NoReturn:

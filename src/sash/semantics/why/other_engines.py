@@ -29,7 +29,7 @@ from sash.semantics.windows import RowsWindow, TimeWindow
 MANY = 200_000
 """The most instants for which an engine that reports at every one is simulated."""
 
-Content = tuple[int, int]
+PositionRange = tuple[int, int]
 """The positions lo ≤ p < hi, in the key's order."""
 
 
@@ -39,7 +39,7 @@ class EngineStory:
 
     engine: str
     reports: int = 0
-    contents: tuple[Content, ...] = ()
+    contents: tuple[PositionRange, ...] = ()
     same: bool | None = None
     """Whether these are the contents that Sash has reported; None when the engine was not simulated."""
     remark: str = ""
@@ -59,7 +59,7 @@ class _NearEvents:
     size: int
     slide: int
 
-    def reports(self, profile: Profile) -> Iterator[Content]:
+    def reports(self, profile: Profile) -> Iterator[PositionRange]:
         """The contents that the engine reports, of windows that reach the near events."""
         origin = profile.scope.origin(self.kind)
         assert origin is not None
@@ -75,7 +75,7 @@ def other_engines(
     window: Window,
     times: Sequence[int],
     position: int,
-    reported: set[Content],
+    reported: set[PositionRange],
     *,
     newest: int,
     calendar: bool,

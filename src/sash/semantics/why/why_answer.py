@@ -13,7 +13,7 @@ from typing import Any
 
 from sash.semantics.event import Order
 from sash.semantics.time_format import TimeFormat, runs
-from sash.semantics.why.other_engines import Content, EngineStory
+from sash.semantics.why.other_engines import EngineStory, PositionRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class HeldStory:
     id: int
     start: int | None
     end: int | None
-    holds: Content
+    holds: PositionRange
     """Its events, as positions in the key's order."""
     reported: bool
     closed: bool
@@ -56,7 +56,7 @@ class WindowStory:
     shown: str = ""
     """The window as its user wrote it."""
 
-    def numbers(self, holds: Content) -> tuple[int, ...]:
+    def numbers(self, holds: PositionRange) -> tuple[int, ...]:
         """The numbers of the events at these positions."""
         return self.order[slice(*holds)]
 

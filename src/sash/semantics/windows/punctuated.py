@@ -56,6 +56,6 @@ class PunctuatedWindow(PredicateWindow):
 
 
 def punctuated(predicate: Predicate) -> PunctuatedWindow:
-    """Windows that end with an event for which `predicate(row)` is true. Made of comparisons, `&` and `|`
-    it is computed on columns; with `and`, `or` or `if` it is called for each event."""
+    """Windows that end with an event for which `predicate(row)` is true. A predicate of comparisons, `&`
+    and `|` is computed on columns; one with `and`, `or` or `if` is called for each event."""
     return PunctuatedWindow(predicate)

@@ -113,6 +113,6 @@ def slide_by_tuple(size: DurationLike, every: int) -> SlideByTupleWindow:
 
 
 def lifetime(*, every: int = 1) -> SlideByTupleWindow:
-    """All events up to now, at every event: a look-back without end. In `.rolling(…)` a stream keeps the
-    fold of a key's events; as a window, which is numbered and can be corrected, the inputs of all."""
+    """All events up to now, at every event: a look-back without end. In `.rolling(…)` a stream keeps one
+    aggregate per key. As a window, which has a number and can be corrected, it keeps all events."""
     return SlideByTupleWindow(ENDLESS, every, Unit.EVENTS)

@@ -64,6 +64,6 @@ class ThresholdWindow(PredicateWindow):
 
 
 def threshold(predicate: Predicate) -> ThresholdWindow:
-    """Runs of events for which `predicate(row)` is true. Made of comparisons, `&` and `|` it is computed on
-    columns; with `and`, `or` or `if` it is called for each event."""
+    """Runs of events for which `predicate(row)` is true. A predicate of comparisons, `&` and `|` is
+    computed on columns; one with `and`, `or` or `if` is called for each event."""
     return ThresholdWindow(predicate)

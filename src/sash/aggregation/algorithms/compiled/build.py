@@ -12,7 +12,7 @@ from sash.aggregation.algorithms.compiled.fiba import CompiledFiBA
 from sash.aggregation.algorithms.compiled.input_columns import CompiledAlgorithm, Inlet
 from sash.aggregation.algorithms.compiled.recalculate import CompiledRecalculate
 from sash.aggregation.algorithms.compiled.time_codecs import time_codec
-from sash.aggregation.algorithms.mta.aligned_blocks import Block, start, stop
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex, start, stop
 from sash.aggregation.algorithms.mta.evict_by_policy import Descent
 from sash.aggregation.algorithms.rings import STRUCTURES, RingWindow, Structure
 from sash.aggregation.elements import ABSENT, Element
@@ -31,10 +31,10 @@ class CompiledRing(CompiledAlgorithm, RingWindow):
 class CompiledForest(CompiledRing, Descent):
     """Log MTA or Amortized MTA, whose blocks a slide policy can descend."""
 
-    def _read(self, ids: Sequence[Block]) -> list[Element]:
+    def _read(self, ids: Sequence[LevelAndIndex]) -> list[Element]:
         return [self._block(block) for block in ids]
 
-    def _block(self, block: Block) -> Element:
+    def _block(self, block: LevelAndIndex) -> Element:
         begin, end = start(block), stop(block)
         if self._nulls.cover(begin, end):
             return ABSENT

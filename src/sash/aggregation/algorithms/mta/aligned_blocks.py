@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-Block = tuple[int, int]
+LevelAndIndex = tuple[int, int]
 """(level, index)."""
 
 
-def blocks(lo: int, hi: int) -> Iterator[Block]:
+def blocks(lo: int, hi: int) -> Iterator[LevelAndIndex]:
     """The fewest aligned blocks that cover [lo, hi), oldest first.
 
     >>> list(blocks(3, 14))
@@ -38,7 +38,7 @@ def blocks(lo: int, hi: int) -> Iterator[Block]:
         lo += 1 << level
 
 
-def start(block: Block) -> int:
+def start(block: LevelAndIndex) -> int:
     """The first position of a block.
 
     >>> start((2, 3))
@@ -48,7 +48,7 @@ def start(block: Block) -> int:
     return index << level
 
 
-def stop(block: Block) -> int:
+def stop(block: LevelAndIndex) -> int:
     """One past the last position of a block.
 
     >>> stop((2, 3))

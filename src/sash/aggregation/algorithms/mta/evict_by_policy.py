@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from sash.aggregation.algorithms.fifo import Fifo
-from sash.aggregation.algorithms.mta.aligned_blocks import Block, blocks, stop
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex, blocks, stop
 from sash.aggregation.algorithms.slide_policy import PolicyQuestion, SlidePolicy
 from sash.aggregation.elements import ABSENT, Element
 
@@ -20,7 +20,7 @@ class Descent(Fifo):
     """A window whose aligned blocks can be read."""
 
     @abstractmethod
-    def _read(self, ids: Sequence[Block]) -> list[Element]:
+    def _read(self, ids: Sequence[LevelAndIndex]) -> list[Element]:
         """The folds of these blocks, which lie inside the window; `ABSENT` for one of nulls only."""
 
     def evict_by_policy(self, policy: SlidePolicy) -> int:
@@ -40,7 +40,7 @@ class Descent(Fifo):
             prefix, boundary = longer, stop(block)
         return self.bulk_evict(boundary - self._lo)
 
-    def _descend(self, block: Block, prefix: Element, question: PolicyQuestion) -> int:
+    def _descend(self, block: LevelAndIndex, prefix: Element, question: PolicyQuestion) -> int:
         """The first position in `block`, which does not leave as a whole, that stays."""
         level, index = block
         while level:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.algorithms.fifo import plain
-from sash.aggregation.algorithms.mta.aligned_blocks import Block, blocks, start
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex, blocks, start
 from sash.aggregation.algorithms.mta.evict_by_policy import Descent
 from sash.aggregation.algorithms.mta.nodes import TIMES, MemoryNodes, Nodes
 from sash.aggregation.algorithms.protocol import Time, as_list, is_numeric
@@ -110,7 +110,7 @@ class MonoidForest(Descent):
     def _time_at(self, position: int) -> Time:
         return self._nodes.get_many([(TIMES, position)])[0]
 
-    def _read(self, ids: Sequence[Block]) -> list[Element]:
+    def _read(self, ids: Sequence[LevelAndIndex]) -> list[Element]:
         """The folds of these blocks: from the tails where they are, the others in one batch."""
         tails = self._tails
         missing = [(level, index) for level, index in ids if tails[level][0] != index]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from sash.aggregation.algorithms.mta.aligned_blocks import Block
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex
 from sash.aggregation.algorithms.paged_queue import Pages
 
 TIMES = -1
@@ -24,7 +24,7 @@ TIMES = -1
 class Nodes(Protocol):
     """What a monoid tree needs of a store. Values are elements (or ABSENT), and times at level `TIMES`."""
 
-    def get_many(self, ids: Sequence[Block]) -> list[Any]: ...
+    def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]: ...
 
     def put(self, level: int, first: int, values: Sequence[Any]) -> None: ...
 
@@ -43,7 +43,7 @@ class MemoryNodes:
     def __init__(self) -> None:
         self._levels: dict[int, Pages] = {}
 
-    def get_many(self, ids: Sequence[Block]) -> list[Any]:
+    def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]:
         return [self._levels[level][index] for level, index in ids]
 
     def put(self, level: int, first: int, values: Sequence[Any]) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.algorithms.column_kinds import as_array, kind_of_column
-from sash.aggregation.algorithms.mta.aligned_blocks import Block
+from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex
 from sash.aggregation.algorithms.mta.nodes import TIMES
 from sash.aggregation.algorithms.protocol import as_list
 from sash.aggregation.elements import ABSENT
@@ -78,13 +78,13 @@ class StoredNodes:
             self._store.put_many(full)
         held.tail += rest
 
-    def get_many(self, ids: Sequence[Block]) -> list[Any]:
+    def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]:
         wanted = {}
         for level, index in ids:
             held, page = self._levels[level], index // PAGE
             if page != held.page and (held.seen is None or held.seen[0] != page):
                 wanted[level, page] = self._key(level, page)
-        read: dict[Block, Arrays] = {}
+        read: dict[LevelAndIndex, Arrays] = {}
         if wanted:
             found = self._store.get_many(list(wanted.values()))
             for place, key, value in zip(wanted, wanted.values(), found, strict=True):
@@ -113,7 +113,7 @@ class StoredNodes:
     def _key(self, level: int, page: int) -> bytes:
         return self._prefix + _KEY.pack(level - TIMES, page)
 
-    def _node(self, level: int, index: int, read: dict[Block, Arrays]) -> Any:
+    def _node(self, level: int, index: int, read: dict[LevelAndIndex, Arrays]) -> Any:
         held, page, slot = self._levels[level], index // PAGE, index % PAGE
         if page == held.page:
             return held.tail[slot]

@@ -22,19 +22,19 @@ from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.arrays import Array, Ints
 from sash.errors import ArgumentError
 
-Algorithm = Literal["two_stacks", "daba", "amta", "log_mta", "fiba", "subtract_on_evict", "recalculate"]
+AlgorithmName = Literal["two_stacks", "daba", "amta", "log_mta", "fiba", "subtract_on_evict", "recalculate"]
 
 
 def slide(
-    compiled: Compiled, columns: Sequence[Array], window: int, *, algorithm: Algorithm = "two_stacks"
+    compiled: Compiled, columns: Sequence[Array], window: int, *, algorithm: AlgorithmName = "two_stacks"
 ) -> Columns:
     """The fold of the last `window` elements after each of them, oldest first, as columns of elements.
 
     The algorithms agree on every value; they differ in cost (see their modules). `subtract_on_evict` needs
     a monoid that declares an inverse.
     """
-    if algorithm not in get_args(Algorithm):
-        raise ArgumentError("algorithm", algorithm, f"one of {list(get_args(Algorithm))}")
+    if algorithm not in get_args(AlgorithmName):
+        raise ArgumentError("algorithm", algorithm, f"one of {list(get_args(AlgorithmName))}")
     if algorithm == "subtract_on_evict":
         compiled.monoid.require_inverse("subtract_on_evict")
     ready = compiled.columns(columns)

@@ -44,7 +44,9 @@ def directory() -> Path:
 
 def _announce(path: Path) -> None:
     """One line before the first compilation of these versions of Sash and Numba, by one process."""
-    with suppress(OSError):  # announced before, or a folder that cannot be written, which is told elsewhere
+    with suppress(
+        OSError
+    ):  # announced before, or a folder that cannot be written, of which another place warns
         (path / f"compiled-by-sash-{__version__}-numba-{version('numba')}").touch(exist_ok=False)
         if os.environ.get("SASH_PROGRESS") != "0":
             print(

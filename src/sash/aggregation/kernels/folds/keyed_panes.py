@@ -25,7 +25,7 @@ import numpy.typing as npt
 from sash.aggregation.kernels.compiler.template_words import Columns, combine, identity, load, store
 from sash.arrays import Ints, Mask
 
-Index = npt.NDArray[np.int32]
+ShortInts = npt.NDArray[np.int32]
 
 DONE, FULL, GROW = 0, 1, 2
 NEXT, DUE, ENTRY, WRITTEN, USED, LATEST, PROGRESS = range(7)
@@ -39,7 +39,7 @@ BEGINNING = -(2**62)
 """Before all times: where the end of the next window starts from."""
 
 
-def place(index: Index, book: Ints, stride: int, key: int) -> int:
+def place(index: ShortInts, book: Ints, stride: int, key: int) -> int:
     """The slot of a key, or the free one that it would take, by linear probing: an index is half empty."""
     mask = len(index) - 1
     # Both halves count, and no product leaves 63 bits: interpreted, this loop must not overflow either.
@@ -60,7 +60,7 @@ def keyed_panes(
     event: Ints,
     key: Ints,
     lengths: Ints,
-    index: Index,
+    index: ShortInts,
     book: Ints,
     cells: Columns,
     progress: Ints,
@@ -144,7 +144,7 @@ def keyed_panes(
     return outcome
 
 
-def enter(index: Index, book: Ints, stride: int, used: int) -> None:
+def enter(index: ShortInts, book: Ints, stride: int, used: int) -> None:
     """Put the entries of a book into an empty index."""
     for entry in range(used):
         index[place(index, book, stride, book[entry * stride])] = entry

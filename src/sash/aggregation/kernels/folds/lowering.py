@@ -63,7 +63,7 @@ def _answer(one: Kernel, columns: Columns) -> Any:
 def _dtypes(answer: Any) -> list[np.dtype[Any]]:
     fields = list(answer) if isinstance(answer, types.BaseTuple) else [answer]
     if not all(isinstance(field, types.Number | types.Boolean) for field in fields):
-        raise NumbaError(f"lower answers with {answer}, not with numbers or bools")
+        raise NumbaError(f"lower returns {answer}, not numbers or bools")
     return [as_dtype(field) for field in fields]
 
 

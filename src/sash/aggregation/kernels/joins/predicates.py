@@ -28,13 +28,15 @@ from sash.aggregation.kernels.compiler.function_source import (
 from sash.aggregation.kernels.compiler.numba_compilation import Kernel, build, jit_disabled
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.joins.pairs import matcher, read_only
-from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Operation, Side
+from sash.semantics.expression import COMPARISONS, Column, Constant, ExpressionNode, Operation, Side
 
 ROWS = ("sash_probe", "sash_i", "sash_stored", "sash_j")
 """The parameters of a generated function: columns and position of the probe, of the stored row."""
 
 
-def compiled_tree(parts: Sequence[Node], places: Mapping[Column, int], probe: Side, within: int) -> Kernel:
+def compiled_tree(
+    parts: Sequence[ExpressionNode], places: Mapping[Column, int], probe: Side, within: int
+) -> Kernel:
     """The matcher for the conjunction of `parts` (and of |Δτ| ≤ within, unless that is negative)."""
 
     def leaf(part: Column | Constant) -> str:
@@ -61,7 +63,7 @@ def compiled_function(
     one, two = (tuple(map(read_only, samples[side])) for side in (probe, probe.other))
     answer = build(predicate).result_type(one, 0, two, 0)
     if str(answer) not in ("bool", "boolean"):  # as one version of Numba calls it, and the next
-        raise NoSource(f"it answers with {answer}, not with a bool")
+        raise NoSource(f"it returns {answer}, not a bool")
     text = f"predicate({', '.join(ROWS)})"
     if within >= 0:
         text = f"{_meets(within)} and {text}"
@@ -78,7 +80,7 @@ def columns_in_text(where: Callable[..., Any], names: Mapping[Side, Sequence[str
     return list(dict.fromkeys(reader.found))
 
 
-def largest(tree: Node, column: int) -> int:
+def largest(tree: ExpressionNode, column: int) -> int:
     """An upper bound of the integer that a tree computes from columns of at most this magnitude. Its
     parts have bounds of their own."""
     match tree:
@@ -102,7 +104,7 @@ def largest(tree: Node, column: int) -> int:
                     return max(inner)
 
 
-def text_of(tree: Node, leaf: Callable[[Column | Constant], str]) -> str:
+def text_of(tree: ExpressionNode, leaf: Callable[[Column | Constant], str]) -> str:
     """A tree as an expression of Python, over what `leaf` writes for columns and constants."""
     match tree:
         case Operation(operator, (one,)):

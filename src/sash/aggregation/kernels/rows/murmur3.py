@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sash.aggregation.kernels.compiler.machine_code_on_disk import kept_on_disk
 from sash.arrays import Bytes, Mask
 
-State = NDArray[np.uint32]
+HashStates = NDArray[np.uint32]
 
 SEED = 42
 NO_NULLS: Mask = np.empty(0, np.bool_)
@@ -29,12 +29,12 @@ _4, _5, _8, _13, _15, _16 = _U(4), _U(5), _U(8), _U(13), _U(15), _U(16)
 _17, _19, _32, _128 = _U(17), _U(19), _U(32), _U(128)
 
 
-def hash_integers(values: NDArray[np.uint32], valid: Mask, state: State) -> None:
+def hash_integers(values: NDArray[np.uint32], valid: Mask, state: HashStates) -> None:
     """state[i] ← hash of the 32-bit word values[i]; an empty `valid` means: no nulls."""
     _hash_integers(values, valid, state)
 
 
-def hash_longs(values: NDArray[np.uint64], valid: Mask, state: State) -> None:
+def hash_longs(values: NDArray[np.uint64], valid: Mask, state: HashStates) -> None:
     """state[i] ← hash of the 64-bit word values[i].
 
     >>> state = np.array([SEED], np.uint32)
@@ -45,7 +45,7 @@ def hash_longs(values: NDArray[np.uint64], valid: Mask, state: State) -> None:
     _hash_longs(values, valid, state)
 
 
-def hash_strings(offsets: NDArray[np.int32], data: Bytes, valid: Mask, state: State) -> None:
+def hash_strings(offsets: NDArray[np.int32], data: Bytes, valid: Mask, state: HashStates) -> None:
     """state[i] ← hash of the bytes data[offsets[i] : offsets[i + 1]]."""
     _hash_strings(offsets, data, valid, state)
 
@@ -69,20 +69,20 @@ _mixed = kept_on_disk(nogil=True)(_mix)
 _finished = kept_on_disk(nogil=True)(_finish)
 
 
-def _integers(values: NDArray[np.uint32], valid: Mask, state: State) -> None:
+def _integers(values: NDArray[np.uint32], valid: Mask, state: HashStates) -> None:
     for i in range(len(state)):
         if len(valid) == 0 or valid[i]:
             state[i] = _finished(_mixed(_U(state[i]), _U(values[i])), _4)
 
 
-def _longs(values: NDArray[np.uint64], valid: Mask, state: State) -> None:
+def _longs(values: NDArray[np.uint64], valid: Mask, state: HashStates) -> None:
     for i in range(len(state)):
         if len(valid) == 0 or valid[i]:
             low, high = values[i] & _32_BITS, values[i] >> _32
             state[i] = _finished(_mixed(_mixed(_U(state[i]), low), high), _8)
 
 
-def _strings(offsets: NDArray[np.int32], data: Bytes, valid: Mask, state: State) -> None:
+def _strings(offsets: NDArray[np.int32], data: Bytes, valid: Mask, state: HashStates) -> None:
     for i in range(len(state)):
         if len(valid) == 0 or valid[i]:
             mixed, begin, end = _U(state[i]), offsets[i], offsets[i + 1]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
-from sash.aggregation.kernels.folds.keyed_panes import FREE, Index, enter, place
+from sash.aggregation.kernels.folds.keyed_panes import FREE, ShortInts, enter, place
 from sash.arrays import Ints, read_only
 
 Codes = npt.NDArray[np.int32]
@@ -39,7 +39,7 @@ def numbered(values: Ints) -> tuple[Codes, Ints]:
 
 
 def number_values(
-    values: Ints, row: int, used: int, index: Index, distinct: Ints, codes: Codes
+    values: Ints, row: int, used: int, index: ShortInts, distinct: Ints, codes: Codes
 ) -> tuple[int, int]:
     """Go on from `row`, with so many distinct values found; returns both at the end, or when the table is
     half full."""
@@ -59,5 +59,5 @@ def number_values(
     return row, used
 
 
-def _table(slots: int) -> tuple[Index, Ints]:
+def _table(slots: int) -> tuple[ShortInts, Ints]:
     return np.full(slots, FREE, np.int32), np.empty(slots // 2, np.int64)

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
-from sash.aggregation.kernels.folds.keyed_panes import FREE, Index
+from sash.aggregation.kernels.folds.keyed_panes import FREE, ShortInts
 from sash.aggregation.kernels.rows.numbering import SMALLEST, Codes
 from sash.arrays import Bytes, Ints, read_only
 
-Words = npt.NDArray[np.uint64]
+EightByteWords = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int32] | Ints
 
 LONGEST = 16
@@ -57,7 +57,7 @@ def numbered_texts(offsets: Offsets, data: Bytes) -> tuple[Codes, Ints] | None:
             kernel_of(enter_texts)(index, texts, used)
 
 
-def eight_bytes(words: Words, last: np.uint64, at: int, length: int) -> np.uint64:
+def eight_bytes(words: EightByteWords, last: np.uint64, at: int, length: int) -> np.uint64:
     """The bytes at … at + 7 of the data, the first one lowest; 0 for those beyond the length. `last` has
     those that fill no word."""
     if length <= 0:
@@ -72,7 +72,9 @@ def eight_bytes(words: Words, last: np.uint64, at: int, length: int) -> np.uint6
     return value
 
 
-def slot_of(index: Index, texts: Words, first: np.uint64, second: np.uint64, length: np.uint64) -> int:
+def slot_of(
+    index: ShortInts, texts: EightByteWords, first: np.uint64, second: np.uint64, length: np.uint64
+) -> int:
     """The slot of a text, or the free one that it would take, by linear probing."""
     mixed = (first ^ length) * _MIX
     mixed = ((mixed ^ (mixed >> _HALF)) + second) * _MIX
@@ -89,8 +91,8 @@ def slot_of(index: Index, texts: Words, first: np.uint64, second: np.uint64, len
 
 
 def number_texts(
-    offsets: Offsets, words: Words, last: np.uint64, row: int, used: int, index: Index, texts: Words,
-    codes: Codes,
+    offsets: Offsets, words: EightByteWords, last: np.uint64, row: int, used: int, index: ShortInts,
+    texts: EightByteWords, codes: Codes,
 ) -> tuple[int, int]:  # fmt: skip
     """Go on from `row`, with so many distinct texts found; returns both at the end, when the table is half
     full, or before a text that is too long."""
@@ -118,12 +120,12 @@ def number_texts(
     return row, used
 
 
-def enter_texts(index: Index, texts: Words, used: int) -> None:
+def enter_texts(index: ShortInts, texts: EightByteWords, used: int) -> None:
     """Put all texts into an empty index."""
     for code in range(used):
         at = code * FIELDS
         index[slot_of(index, texts, texts[at], texts[at + 1], texts[at + 2])] = code
 
 
-def _table(slots: int) -> tuple[Index, Words]:
+def _table(slots: int) -> tuple[ShortInts, EightByteWords]:
     return np.full(slots, FREE, np.int32), np.empty(slots // 2 * FIELDS, np.uint64)

@@ -247,8 +247,8 @@ def step(
     base: int, mask: int, at: int, end: int, whole: int, lengths: Ints, elements: Ints, nodes: Ints,
     steps: Ints, filled: int,
 ) -> int:  # fmt: skip
-    """The steps of [at, end), nodes up to `whole`; their rows are asked for. Returns how many there are in
-    `steps` then."""
+    """The steps of [at, end), nodes up to `whole`, whose rows are prefetched. Returns the number of steps
+    in `steps` then."""
     while at < end:
         size = LEAF
         if at & (LEAF - 1) or at + size > whole:

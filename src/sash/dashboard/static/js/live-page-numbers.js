@@ -12,7 +12,7 @@ const METRICS = [
     note: (frame, query) => [`${count(frame.totals?.events)} events so far`, busy(query.frames)].filter(Boolean).join(" · "),
   },
   {
-    label: "Rows emitted", unit: "a micro-batch", read: (frame) => frame.reports, write: count, step: true,
+    label: "Rows emitted", unit: "per micro-batch", read: (frame) => frame.reports, write: count, step: true,
     shown: (frame) => frame.totals?.reports, note: (frame) => `${count(frame.reports)} by the latest micro-batch`,
   },
   {
@@ -31,7 +31,7 @@ const METRICS = [
       : frame.open === null ? "not a clock window" : "per busy key, waiting for the watermark"),
   },
   {
-    label: "Late events", unit: "a micro-batch", read: (frame) => frame.late, write: count, kind: "late", step: true,
+    label: "Late events", unit: "per micro-batch", read: (frame) => frame.late, write: count, kind: "late", step: true,
     shown: (frame) => frame.totals?.late, note: (frame) => `${count(frame.late)} in the latest micro-batch`,
   },
   {

@@ -43,7 +43,7 @@ class _Scan:
         return hi
 
     def _fold(self, lo: int, hi: int) -> tuple[Any, ...]:
-        """What was folded last is gone on with, if nothing has left."""
+        """Continues the last fold, if nothing has left."""
         begin, end = self._folded
         for at in range(end if begin == lo else lo, hi):
             self._total = self._joined(self._total, at, lo)

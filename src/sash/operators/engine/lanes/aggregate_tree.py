@@ -63,8 +63,8 @@ class TreeGroup:
 
 
 def groups_of(aggregates: Iterable[LaneAggregate]) -> list[TreeGroup]:
-    """The groups of all aggregates whose elements are numbers. Those that only the engine reads are asked
-    for by themselves, and are not among the others."""
+    """The groups of all aggregates whose elements are numbers. Those that only the engine reads are folded
+    by themselves, in groups of their own."""
     numeric = [aggregate for aggregate in aggregates if aggregate.machine is not None]
     alone = [[aggregate] for aggregate in numeric if aggregate.monoid.made_by is None]
     shared: dict[tuple[int, bool], list[LaneAggregate]] = {}

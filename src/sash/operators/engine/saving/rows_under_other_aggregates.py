@@ -25,7 +25,7 @@ from sash.operators.engine.lanes.row_words import BITS, Words
 from sash.operators.engine.pending_events import COLUMNS
 from sash.operators.engine.saving.journal_entries import joined, parts_of
 from sash.operators.engine.saving.snapshot import heap_in, heap_table, words_in, words_table
-from sash.operators.engine.saving.snapshot_names import Names, names_of
+from sash.operators.engine.saving.snapshot_names import NamesOfTables, names_of
 from sash.operators.engine.state_layout import LanePlan, StatePlan
 from sash.operators.folding.panes import part_name
 
@@ -110,7 +110,7 @@ class Renaming:
         """A snapshot in the form of the plan."""
         plan = self.plan
         kept, slots, keys, *rest = parts_of(data)
-        names: Names = json.loads(bytes(kept))
+        names: NamesOfTables = json.loads(bytes(kept))
         streams, lanes = iter(rest), list[bytes]()
         old, key_words = words_in(slots), Words(plan.keys).width
         rows = self._slot_rows(names["key"], old[:, : old.shape[1] - key_words])

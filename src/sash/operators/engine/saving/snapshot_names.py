@@ -17,13 +17,13 @@ from sash.operators.engine.lanes.row_words import Words
 if TYPE_CHECKING:
     from sash.operators.engine.state_layout import StatePlan
 
-Names = dict[str, list[str]]
+NamesOfTables = dict[str, list[str]]
 _SLOT = ["hash", "state", "closes", "expires", "newest"]
 _RING = ["base", "log", "head", "count"]
 _RUNNING = ["open", "first", "last"]
 
 
-def names_of(plan: StatePlan) -> Names:
+def names_of(plan: StatePlan) -> NamesOfTables:
     """The words of a key's row, and of the elements of each lane."""
     slot, names = list(_SLOT), dict[str, list[str]]()
     for lane in plan.lanes:
@@ -36,7 +36,7 @@ def names_of(plan: StatePlan) -> Names:
     return {"key": slot + _columns(plan.keys), **names}
 
 
-def require_same(kept: Names, plan: StatePlan) -> None:
+def require_same(kept: NamesOfTables, plan: StatePlan) -> None:
     """CorruptValue if a snapshot has other words than this version keeps."""
     ours = names_of(plan)
     for name in sorted(kept.keys() | ours.keys()):

@@ -31,7 +31,7 @@ def brought(df: DataFrame, what: tuple[str, str] = COLLECT) -> pa.Table:
         before, arrived = arrived, arrived + size
         if before <= MANY < arrived:
             warnings.warn(
-                f"{call} has brought {arrived >> 20:,} MB to this process and goes on; {instead}",
+                f"{call} has brought {arrived >> 20:,} MB to this process and continues; {instead}",
                 SashWarning,
                 stacklevel=2,
             )

@@ -36,7 +36,7 @@ from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import evaluate
 ROUNDS = 3
 WAVES = 8
 """Tasks of each core, where it is measured what one more costs."""
-Job: TypeAlias = Callable[[], DataFrame]
+FrameOfJob: TypeAlias = Callable[[], DataFrame]
 
 
 def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -71,7 +71,7 @@ class StaticJobs:
         yield "stage", 1e9 * _difference(self._two_stages, self._one_stage)
         yield "task", 1e9 * _difference(self._many_tasks, self._one_stage) / (WAVES - 1)
 
-    def _per_row(self, job: Job, *, less: Job) -> float:
+    def _per_row(self, job: FrameOfJob, *, less: FrameOfJob) -> float:
         """Nanoseconds of one core."""
         return 1e9 * _difference(job, less) * self.given.slots / self.given.rows
 
@@ -136,7 +136,7 @@ class StaticJobs:
         return rows.mapInArrow(_same, rows.schema)
 
 
-def _difference(job: Job, less: Job) -> float:
+def _difference(job: FrameOfJob, less: FrameOfJob) -> float:
     """Seconds by which the best round of one job is longer than that of the other. They take turns, so that
     both have the same neighbours on the machine, after a round that only warms up."""
     best = [float("inf"), float("inf")]

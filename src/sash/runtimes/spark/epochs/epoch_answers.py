@@ -21,14 +21,14 @@ from pyspark.sql.types import StructType
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing.answers import rows_of_output
 from sash.runtimes.spark.packing.blocks import OUTPUT, cut_answer
-from sash.runtimes.spark.packing.outputs import Schemas, Tables
+from sash.runtimes.spark.packing.outputs import OutputSchemas, OutputTables
 
 
 @dataclass(frozen=True)
 class EpochAnswers:
     """Of the outputs of a query."""
 
-    schemas: Schemas
+    schemas: OutputSchemas
 
     @property
     def marked(self) -> bool:
@@ -50,7 +50,7 @@ class EpochAnswers:
     def struct(self) -> StructType:
         return struct_of(self.schema)
 
-    def batches(self, tables: Tables) -> Iterator[pa.RecordBatch]:
+    def batches(self, tables: OutputTables) -> Iterator[pa.RecordBatch]:
         """The rows of each output."""
         for output, table in tables.items():
             for part in cut_answer(table):

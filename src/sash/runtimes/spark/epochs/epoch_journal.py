@@ -13,7 +13,7 @@ Spark has no part in this watermark: it is a number that the batches before have
 that is executed again, after whatever has failed, finds the number that it found at first.
 
 A server may forget keys one by one. So what every batch has written is looked for, here and in the buckets:
-without it a query would go on from nothing.
+without it a query would continue from nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class EpochJournal:
             store.rollback(epoch - 1)
         except EpochError as error:
             raise EpochError(
-                f"the checkpoint has come to micro-batch {epoch} and the state to {store.epoch}: they do "
+                f"the checkpoint is at micro-batch {epoch} and the state at {store.epoch}: they do "
                 f"not belong together ({error}); give the query a checkpoint location of its own"
             ) from error
         kept, layout, begun, *newest = store.get_many([QUERY, LAYOUT_KEY, BUCKETS, *self._keys])
@@ -67,7 +67,7 @@ class EpochJournal:
             raise lost("the journal", epoch - 1)
         self._compare(kept)
         if epoch > 0 and None in newest:
-            raise lost("how far time has come", epoch - 1)
+            raise lost("the newest event time", epoch - 1)
         with reading("the journal of epochs"):
             self.newest: list[int] = [0 if time is None else int(time) for time in newest]
             """Of each input; 0 where nothing has come yet."""

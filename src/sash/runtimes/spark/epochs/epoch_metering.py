@@ -159,15 +159,15 @@ def behind(sources: Iterable[tuple[str | None, str | None]]) -> int:
     )
 
 
-Offsets: TypeAlias = dict[str, dict[str, int]]
+OffsetsOfTopics: TypeAlias = dict[str, dict[str, int]]
 """By topic and partition."""
 
 
-def _topics(read: Offsets, newest: Offsets) -> list[tuple[dict[str, int], dict[str, int]]]:
+def _topics(read: OffsetsOfTopics, newest: OffsetsOfTopics) -> list[tuple[dict[str, int], dict[str, int]]]:
     return [(read[topic], newest[topic]) for topic in newest if topic in read]
 
 
-def _parsed(offset: str | None) -> Offsets:
+def _parsed(offset: str | None) -> OffsetsOfTopics:
     try:
         found = json.loads(offset or "null")
     except ValueError:

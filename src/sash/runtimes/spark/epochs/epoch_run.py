@@ -38,7 +38,7 @@ from sash.runtimes.spark.epochs.decision_records import Decision
 from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
 from sash.runtimes.spark.epochs.epoch_journal import EpochJournal, require_same_query, where
 from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics, behind, metrics_of
-from sash.runtimes.spark.epochs.epoch_step import EpochStep, Held, TaskReport, TaskReports, saved_by
+from sash.runtimes.spark.epochs.epoch_step import EpochStep, SavedCounts, TaskReport, TaskReports, saved_by
 from sash.runtimes.spark.epochs.epoch_watermark import EpochClock
 from sash.runtimes.spark.epochs.executors import ExecutorDegree
 from sash.runtimes.spark.epochs.one_task import OneTask
@@ -100,7 +100,7 @@ class ElasticRun:
     _delivery: Delivery | None = field(default=None, init=False)
     _reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = field(default=None, init=False)
     """One for all epochs: Spark forgets none."""
-    _held: Held = field(default_factory=dict, init=False)
+    _held: SavedCounts = field(default_factory=dict, init=False)
     """Of each bucket that this run has served."""
     _jobs: WholeJobs = field(default_factory=WholeJobs, init=False)
     _ended: float | None = field(default=None, init=False)

@@ -39,7 +39,7 @@ from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.time_of_batch import Stamps, is_stamp
 from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile
-from sash.runtimes.spark.streaming.bucket_call import Block
+from sash.runtimes.spark.streaming.bucket_call import PackedInput
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
@@ -47,7 +47,7 @@ ATTEMPT_BITS = 48
 """Of a token, the lowest: Spark numbers the attempts of all tasks of an application in ascending order."""
 REMEMBERED = 16
 SAVED = "saved"
-Held: TypeAlias = "dict[int | tuple[int, str], tuple[int, int]]"
+SavedCounts: TypeAlias = "dict[int | tuple[int, str], tuple[int, int]]"
 """Keys and bytes of what was saved: by bucket, and by query where several have state in it."""
 _STAGES: OrderedDict[str, WindowStage] = OrderedDict()
 
@@ -69,7 +69,7 @@ class TaskReport:
     """Tasks that packed the rows."""
     saved: int = 0
     """Events that panes came for, less those panes."""
-    held: Held = field(default_factory=dict)
+    held: SavedCounts = field(default_factory=dict)
     files: dict[str, WrittenFile] = field(default_factory=dict)
     """What it has written itself, by output."""
 
@@ -162,7 +162,7 @@ class EpochStep:
         }
         counts: Counter[str] = Counter()
         load: dict[int, int] = {}
-        held: Held = {}
+        held: SavedCounts = {}
         numbers = [bucket for bucket in stage.buckets if self.task_of(bucket) == task]
         stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
         fenced = False
@@ -219,8 +219,8 @@ class EpochStep:
         return stage
 
     def _serve(
-        self, stage: WindowStage, bucket: int, blocks: list[Block], store: EpochStore, newest: list[int],
-        held: Held,
+        self, stage: WindowStage, bucket: int, blocks: list[PackedInput], store: EpochStore,
+        newest: list[int], held: SavedCounts,
     ) -> tuple[dict[str, pa.Table], dict[str, int]]:  # fmt: skip
         kept, after = HeldBucket(stage, bucket, store), self.clock.watermark(newest)
         if kept.is_new and bucket in self.begun:
@@ -244,7 +244,7 @@ class EpochStep:
 
 def _by_bucket(
     batches: Iterable[pa.RecordBatch], mine: list[int], stamps: Stamps
-) -> Iterator[tuple[int, list[Block]]]:
+) -> Iterator[tuple[int, list[PackedInput]]]:
     """Each of my buckets with its blocks, which arrive sorted by bucket, after all stamps; those without
     any at the end."""
     idle = dict.fromkeys(mine)

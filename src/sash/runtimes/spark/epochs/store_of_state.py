@@ -94,7 +94,7 @@ class OpenStores:
 
 OPEN = OpenStores()
 _WARNED: set[str] = set()
-"""Servers of which this process has said that they may lose state."""
+"""Servers of which this process has warned that they may lose state."""
 
 
 def url_of(store: str) -> str:
@@ -112,8 +112,8 @@ def warn_of_forgetful_server(store: str) -> None:
     if risks:
         _WARNED.add(store)
         warnings.warn(
-            f"the Redis server at {address_of(url_of(store))} may lose state, and the query then stops for "
-            f"good: {'; '.join(risks)}",
+            f"the Redis server at {address_of(url_of(store))} may lose state, and the query then cannot be "
+            f"resumed: {'; '.join(risks)}",
             SashWarning,
             stacklevel=4,
         )

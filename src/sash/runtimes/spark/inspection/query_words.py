@@ -60,7 +60,11 @@ def _join(description: Description) -> Iterator[tuple[str, str]]:
         limit = f" at most {description['tolerance']} away" if description["tolerance"] else ""
         yield "as of", f"{description['direction']}{limit}{same}"
     else:
-        alone = f", and what stays alone ({description['how']})" if "how" in description else ""
+        alone = (
+            f"; {description['how']} outer join: events without a partner too"
+            if "how" in description
+            else ""
+        )
         yield "pairs", f"at most {description['within']} apart{same}{alone}"
     where = description.get("where")
     if where:

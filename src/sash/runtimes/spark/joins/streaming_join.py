@@ -38,7 +38,7 @@ from sash.runtimes.spark.packing.blocks import (
     rows_of,
 )
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL
-from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, OutputSchemas
 from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.session_requirements import require_streaming, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import describe_join
@@ -118,7 +118,7 @@ class JoinStage:
         return self.bound.output
 
     @cached_property
-    def schemas(self) -> Schemas:
+    def schemas(self) -> OutputSchemas:
         late = {late_of(side): self.bound.of(side).late_output for side in Side}
         every = {REPORTS: self.schema, **late}
         return {output: every[output] for output in self.outputs}

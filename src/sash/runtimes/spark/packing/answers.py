@@ -40,7 +40,7 @@ from sash.runtimes.spark.packing.blocks import (
     cut_answer,
 )
 from sash.runtimes.spark.packing.columns import quoted
-from sash.runtimes.spark.packing.outputs import REPORTS, Schemas, Tables
+from sash.runtimes.spark.packing.outputs import REPORTS, OutputSchemas, OutputTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ class Answers(Protocol):
     """Whether Spark hands the step's rows over in pandas' frames, in and out."""
 
     @property
-    def schemas(self) -> Schemas: ...
+    def schemas(self) -> OutputSchemas: ...
 
     @property
     def struct(self) -> StructType:
@@ -67,7 +67,7 @@ class Answers(Protocol):
         """The rows that Spark hands to the step, each with its columns as attributes."""
         ...
 
-    def outgoing(self, answer: Tables, counts: Counts) -> Iterator[Any]:
+    def outgoing(self, answer: OutputTables, counts: Counts) -> Iterator[Any]:
         """What the step emits for an answer."""
         ...
 
@@ -85,12 +85,12 @@ class Answers(Protocol):
         ...
 
 
-def answers_with(schemas: Schemas) -> Answers:
+def answers_with(schemas: OutputSchemas) -> Answers:
     """The cheapest that keeps the values of such an answer."""
     return PlainAnswers(schemas) if any(map(is_plain, schemas.values())) else PackedAnswers(schemas)
 
 
-def rows_of_output(emitted: DataFrame, schemas: Schemas, output: str) -> DataFrame:
+def rows_of_output(emitted: DataFrame, schemas: OutputSchemas, output: str) -> DataFrame:
     return emitted.filter(f"{OUTPUT} = {list(schemas).index(output)}")
 
 
@@ -98,7 +98,7 @@ def rows_of_output(emitted: DataFrame, schemas: Schemas, output: str) -> DataFra
 class PackedAnswers:
     """Any answer."""
 
-    schemas: Schemas
+    schemas: OutputSchemas
 
     frames = False
     struct = ANSWERED
@@ -107,7 +107,7 @@ class PackedAnswers:
     def arrived(self, rows: Iterator[Row]) -> Iterator[Row]:
         return rows
 
-    def outgoing(self, answer: Tables, counts: Counts) -> Iterator[Row]:
+    def outgoing(self, answer: OutputTables, counts: Counts) -> Iterator[Row]:
         if not answer:
             yield Row(**{PAYLOAD: b"", OUTPUT: NO_OUTPUT, **counts})
         for output, rows in answer.items():
@@ -127,7 +127,7 @@ class PackedAnswers:
 class PlainAnswers:
     """An answer with an output that has no lists and maps."""
 
-    schemas: Schemas
+    schemas: OutputSchemas
     counts: tuple[str, ...] = COUNTS
     """What is counted; several queries have counts of their own."""
 
@@ -165,7 +165,7 @@ class PlainAnswers:
     def arrived(self, rows: Iterator[pd.DataFrame]) -> Iterator[Any]:
         return (row for frame in rows for row in frame.itertuples(index=False))
 
-    def outgoing(self, answer: Tables, counts: Counts) -> Iterator[pd.DataFrame]:
+    def outgoing(self, answer: OutputTables, counts: Counts) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
         counts_row = pa.table({COUNTS_COLUMN: [",".join(str(counts[name]) for name in self.counts)]})
@@ -179,7 +179,7 @@ class PlainAnswers:
         """Where a column of an output is that has no structs."""
         return f"c{self._columns[1][output][self.schemas[output].get_field_index(name)]}"
 
-    def tables(self, answer: Tables) -> Iterator[pa.Table]:
+    def tables(self, answer: OutputTables) -> Iterator[pa.Table]:
         """The answer in the columns of the step; an empty table when there is none."""
         if not answer:
             yield self.emitted.empty_table()

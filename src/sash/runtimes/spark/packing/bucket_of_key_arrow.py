@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sash.aggregation.kernels.rows.murmur3 import (
     NO_NULLS,
     SEED,
-    State,
+    HashStates,
     hash_integers,
     hash_longs,
     hash_strings,
@@ -53,7 +53,7 @@ def hashes(rows: pa.RecordBatch, keys: Sequence[str]) -> NDArray[np.int32]:
     return state.view(np.int32)
 
 
-def _mix(key: str, column: pa.Array, state: State) -> None:
+def _mix(key: str, column: pa.Array, state: HashStates) -> None:
     types, type_ = pa.types, column.type
     valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else NO_NULLS
     if types.is_decimal(type_) and type_.precision > 18:

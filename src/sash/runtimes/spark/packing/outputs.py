@@ -18,7 +18,7 @@ HANDED = "handed"
 
 Outputs: TypeAlias = tuple[str, ...]
 """Names of outputs; their order is that of their numbers."""
-Schemas: TypeAlias = Mapping[str, pa.Schema]
+OutputSchemas: TypeAlias = Mapping[str, pa.Schema]
 """Of each output, in order."""
-Tables: TypeAlias = Mapping[str, pa.Table]
+OutputTables: TypeAlias = Mapping[str, pa.Table]
 """What there is for each output; outputs without rows may be left out."""

@@ -53,7 +53,7 @@ def folder_of(batch: int) -> str:
     return f"{BATCH}={batch}"
 
 
-Found = dict[int, Manifest]
+ManifestOfBatch = dict[int, Manifest]
 """By batch."""
 
 
@@ -75,9 +75,9 @@ class ManifestRuns:
             if None not in found:  # else one is in another meanwhile
                 return next((run[batch] for run in found if run and batch in run), None)
 
-    def every(self) -> Found:
+    def every(self) -> ManifestOfBatch:
         """All manifests; Moved when the runs have changed meanwhile."""
-        every: Found = {}
+        every: ManifestOfBatch = {}
         for level, index in self._listed():
             found = self._read(_run(level, index))
             if found is None:
@@ -115,10 +115,10 @@ class ManifestRuns:
 
     def _make(
         self, level: int, index: int, parts: Mapping[str, int],
-        read: Callable[[int], Found | None], remove: Callable[[str], None],
+        read: Callable[[int], ManifestOfBatch | None], remove: Callable[[str], None],
     ) -> None:  # fmt: skip
         """A run of these parts, unless there is one; then the parts go."""
-        name, contents = _run(level, index), dict[str, Found]()
+        name, contents = _run(level, index), dict[str, ManifestOfBatch]()
         for part, number in parts.items():
             try:
                 contents[part] = read(number) or {}
@@ -137,7 +137,7 @@ class ManifestRuns:
             if found and found.keys() <= made.keys():
                 remove(part)
 
-    def _covering(self, level: int, index: int) -> Found | None:
+    def _covering(self, level: int, index: int) -> ManifestOfBatch | None:
         """What is in the run, or in one of a higher level that has its batches; None when there is none."""
         for higher in range(level, LEVELS + 1):
             found = self._read(_run(higher, index // FAN ** (higher - level)))
@@ -150,17 +150,17 @@ class ManifestRuns:
         pairs = (name.partition("-") for name in self._files.sizes() if name[:1].isdecimal())
         return sorted((int(level), int(index)) for level, _, index in pairs if index.isdecimal())
 
-    def _read_of(self, level: int, index: int) -> Found | None:
+    def _read_of(self, level: int, index: int) -> ManifestOfBatch | None:
         return self._read(_run(level, index))
 
-    def _read(self, name: str) -> Found | None:
+    def _read(self, name: str) -> ManifestOfBatch | None:
         data = self._files.read(name)
         if data is None:
             return None
         return manifests_in(name, data)
 
 
-def manifests_in(name: str, data: bytes) -> Found:
+def manifests_in(name: str, data: bytes) -> ManifestOfBatch:
     """The manifests of a run; CorruptValue if these bytes are none."""
     what = f"the run of manifests {name}"
     with reading(what):
@@ -175,7 +175,7 @@ def _run(level: int, index: int) -> str:
     return f"{level}-{index}"
 
 
-def _of(manifests: Iterable[Manifest | None]) -> Found:
+def _of(manifests: Iterable[Manifest | None]) -> ManifestOfBatch:
     return {one.batch: one for one in manifests if one is not None}
 
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 from sash.runtimes.spark.packing.columns import quoted
 from sash.runtimes.spark.sql_folding.numbers_in_sql import as_number
 from sash.semantics.condition import Condition
-from sash.semantics.expression import COMPARISONS, Column, Constant, Node, Operation
+from sash.semantics.expression import COMPARISONS, Column, Constant, ExpressionNode, Operation
 
-Kind: TypeAlias = Literal["int", "float", "bool", "word"]
+SqlKind: TypeAlias = Literal["int", "float", "bool", "word"]
 
 EXACT = 2**53
 """Integers up to this are doubles too."""
@@ -39,7 +39,7 @@ def condition_sql(condition: Condition, schema: pa.Schema) -> str | None:
     return _truth(condition.tree, schema)
 
 
-def _truth(tree: Node, schema: pa.Schema) -> str | None:
+def _truth(tree: ExpressionNode, schema: pa.Schema) -> str | None:
     match tree:
         case Column():
             value = _value(tree, schema)
@@ -58,14 +58,16 @@ def _truth(tree: Node, schema: pa.Schema) -> str | None:
     return None
 
 
-def _as_float(part: Node) -> Node:
+def _as_float(part: ExpressionNode) -> ExpressionNode:
     match part:
         case Constant(int() as number) if type(number) is int and abs(number) <= EXACT:
             return Constant(float(number))
     return part
 
 
-def _comparison(operator: str, one: tuple[str, Kind] | None, other: tuple[str, Kind] | None) -> str | None:
+def _comparison(
+    operator: str, one: tuple[str, SqlKind] | None, other: tuple[str, SqlKind] | None
+) -> str | None:
     if one is None or other is None:
         return None
     (first, kind), (second, kind_of_second) = one, other
@@ -78,7 +80,7 @@ def _comparison(operator: str, one: tuple[str, Kind] | None, other: tuple[str, K
     return compared
 
 
-def _value(part: Node, schema: pa.Schema) -> tuple[str, Kind] | None:
+def _value(part: ExpressionNode, schema: pa.Schema) -> tuple[str, SqlKind] | None:
     match part:
         case Column(_, name):
             return _column(quoted(name), schema.field(name).type)
@@ -94,10 +96,10 @@ def _value(part: Node, schema: pa.Schema) -> tuple[str, Kind] | None:
     return None
 
 
-def _column(name: str, type_: pa.DataType) -> tuple[str, Kind] | None:
+def _column(name: str, type_: pa.DataType) -> tuple[str, SqlKind] | None:
     if pa.types.is_string(type_):
         return name, "word"
-    kinds: list[tuple[bool, Kind]] = [
+    kinds: list[tuple[bool, SqlKind]] = [
         (pa.types.is_boolean(type_), "bool"),
         (pa.types.is_integer(type_), "int"),
         (pa.types.is_floating(type_), "float"),

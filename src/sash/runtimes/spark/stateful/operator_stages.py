@@ -44,7 +44,7 @@ from sash.runtimes.spark.packing.blocks import (
     rows_of,
 )
 from sash.runtimes.spark.packing.columns import ORDINAL, ORIGINAL, arrow_schema
-from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, Schemas
+from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs, OutputSchemas
 from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.session_requirements import require_streaming, require_workers, shuffle_partitions
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, BUCKETS, describe_operator
@@ -125,7 +125,7 @@ class OperatorStage:
         return self.bound.output
 
     @cached_property
-    def schemas(self) -> Schemas:
+    def schemas(self) -> OutputSchemas:
         every = {REPORTS: self.schema, LATE: self.bound.late_output}
         return {output: every[output] for output in self.outputs}
 

@@ -20,7 +20,7 @@ from sash.runtimes.spark.streaming.hot_keys.handing_of_batch import handing_of_b
 if TYPE_CHECKING:
     from sash.runtimes.spark.streaming.window_stage import WindowStage
 
-Block: TypeAlias = "tuple[bytes | pa.Buffer, int]"
+PackedInput: TypeAlias = "tuple[bytes | pa.Buffer, int]"
 """A payload, and the number of its input."""
 
 
@@ -61,7 +61,7 @@ class BucketCall:
             self._keep(HANDED, of_owner(answer.handed, self._bucket.number))
         self._counts["forgotten"] += answer.forgotten if self._counts_keys else 0
 
-    def take(self, blocks: Iterable[Block], *, milliseconds: int) -> None:
+    def take(self, blocks: Iterable[PackedInput], *, milliseconds: int) -> None:
         """The blocks of a batch that Spark's watermark of so many milliseconds judges: rows, and panes that
         were folded before they came."""
         stage, number, panes = self._stage, self._bucket.number, None

@@ -48,7 +48,7 @@ def why_state_store(source: StreamingSource, bound: BoundQuery) -> str | None:
 def why_spark_time(source: StreamingSource) -> str | None:
     """Why no query over this stream runs in epochs; None where some may."""
     if source.idle is not None:
-        return "time goes on by the clock"
+        return "time follows the clock"
     if source.upstream.columns:
         return "the stream has a watermark of its own"
     return source.why_session()

@@ -16,7 +16,7 @@ from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema, rows_of
 from sash.runtimes.spark.packing.bucket_of_key_sql import Share
 from sash.runtimes.spark.packing.columns import BUCKET
-from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs, Schemas
+from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs, OutputSchemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
@@ -92,7 +92,7 @@ class WindowStage:
         return self.bound.output if self.answers is None else self.answers
 
     @cached_property
-    def schemas(self) -> Schemas:
+    def schemas(self) -> OutputSchemas:
         """Of all outputs."""
         every = {REPORTS: self.schema, LATE: self.bound.late_output}
         relayed = {} if self.relays is None else {LATE: self.relays}

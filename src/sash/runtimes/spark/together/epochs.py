@@ -31,11 +31,11 @@ from sash.runtimes.spark.epochs.epoch_journal import (
     where,
 )
 from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT, ElasticRun
-from sash.runtimes.spark.epochs.epoch_step import SAVED, EpochStep, Held
+from sash.runtimes.spark.epochs.epoch_step import SAVED, EpochStep, SavedCounts
 from sash.runtimes.spark.epochs.operator_in_store import HeldBucket
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical, without_buckets
-from sash.runtimes.spark.streaming.bucket_call import Block, BucketCall
+from sash.runtimes.spark.streaming.bucket_call import BucketCall, PackedInput
 from sash.runtimes.spark.together.shared_rows import SharedRows
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, output_of
 
@@ -81,8 +81,8 @@ class TogetherStep(EpochStep):
             store.restart(self.epoch - 1)
 
     def _serve(
-        self, stage: Any, bucket: int, blocks: list[Block], store: EpochStore, newest: list[int],
-        held: Held,
+        self, stage: Any, bucket: int, blocks: list[PackedInput], store: EpochStore, newest: list[int],
+        held: SavedCounts,
     ) -> tuple[dict[str, pa.Table], dict[str, int]]:  # fmt: skip
         stage = cast(TogetherStage, stage)
         before, after = self.clock.milliseconds(self.newest), self.clock.milliseconds(newest)

@@ -19,7 +19,7 @@ from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.blocks import COUNTS, Packer, SeveralPackers
 from sash.runtimes.spark.packing.bucket_of_key_sql import Share
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
-from sash.runtimes.spark.packing.outputs import REPORTS, Outputs, Schemas
+from sash.runtimes.spark.packing.outputs import REPORTS, Outputs, OutputSchemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
@@ -155,7 +155,7 @@ class TogetherStage:
         return pa.schema([*fields, pa.field(ORDINAL, pa.int64())])
 
     @cached_property
-    def schemas(self) -> Schemas:
+    def schemas(self) -> OutputSchemas:
         """Of all outputs of all queries."""
         return {
             output_of(name, output): schema
