@@ -51,6 +51,7 @@ from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction
 from sash.runtimes.spark.streaming.epochs_or_state_store import epochs_for
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
+from sash.runtimes.spark.streaming.plan_of_checkpoint import settled
 from sash.runtimes.spark.streaming.running_query import RunningQuery
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
@@ -84,6 +85,7 @@ def start(
     sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)}, latest=latest)
     if flat:
         sinks[REPORTS] = flattening(sinks[REPORTS])
+    source = settled(source, bound, place, elastic=elastic is not None)
     if online is not None:
         pattern = source.plan(bound).pattern if elastic is None else None
         sinks[REPORTS] = publishing(sinks[REPORTS], bound, online, spark, pattern=pattern)
