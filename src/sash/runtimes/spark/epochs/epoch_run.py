@@ -34,6 +34,7 @@ from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.instance_of_share import Assignment, balanced, checked
 from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.epochs.assumed_skew import AssumedSkew
 from sash.runtimes.spark.epochs.decision_records import Decision
 from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
 from sash.runtimes.spark.epochs.epoch_journal import EpochJournal, require_same_query, where
@@ -87,6 +88,8 @@ class ElasticRun:
     """How rows become blocks; None: they come in blocks."""
     one_task: OneTask | None = None
     """Which batches are packed and computed in one task; None: `elastic` decides alone."""
+    skew: AssumedSkew | None = None
+    """What the plan took the keys to be; None: there is no plan to compare with."""
     executors: ExecutorDegree | None = None
     """None: their number is not changed."""
     on_arrival: bool = False
@@ -279,6 +282,8 @@ class ElasticRun:
         if self.one_task is not None:
             why = "more came than one task should have" if too_large else self.one_task.why
             found.append(Decision("tasks", "one task" if in_one_task else "two stages", why))
+        if self.skew is not None and self.load is not None and last is not None:
+            found.extend(self.skew.contradicted(self.load, events=last.events))
         return tuple(found)
 
     def decisions_of(self, batch: int) -> tuple[Decision, ...]:

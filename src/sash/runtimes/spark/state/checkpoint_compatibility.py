@@ -20,6 +20,7 @@ from sash.runtimes.spark.state.fingerprint import (
     BUCKETS,
     ELEMENTS,
     ORDER,
+    PATTERN,
     WINDOWS_IN_ORDER,
     compared,
     differences,
@@ -166,8 +167,8 @@ def _obstacles(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     """Why other aggregates cannot go on with what is held."""
     if now.get("kind") not in _KINDS or now.get("state") != _OPERATOR:
         yield "only windows with aggregates can take others on"
-    elif "pattern" in now:
-        yield f"aggregates are fixed under {now['pattern']}"
+    elif PATTERN in now:
+        yield f"aggregates are fixed under {now[PATTERN]}"
     elif ORDER not in then:
         yield "it was made by an older version, which did not record the order of the aggregates"
     elif then["kind"] == "BoundRolling" and "lifetime" in now["windows"] and _added(then, now):

@@ -30,6 +30,7 @@ from sash.semantics.watermark import LateBy
 ORDER, ELEMENTS = "aggregates in order", "elements"
 BUCKETS, BUCKET_NUMBERS = "buckets", "bucket numbers"
 WINDOWS_IN_ORDER = "windows in order"
+PATTERN = "pattern"
 CALLS = "calls"
 """Entries of a description. Calls are the aggregates as they were written, for people: what they do is
 under `aggregates`, and only that is compared."""

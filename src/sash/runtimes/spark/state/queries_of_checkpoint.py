@@ -70,10 +70,15 @@ class Register:
         """The states of queries that were there, and are not started any more."""
         return tuple(own.state for name, own in self._before.items() if name not in self._now)
 
+    def described(self, name: str = ALONE) -> Mapping[str, Any] | None:
+        """What a query of the checkpoint is; None where there is none, or its description was not kept."""
+        kept = self._before.get(name)
+        return None if kept is None else kept.query
+
     def buckets(self, name: str = ALONE) -> tuple[int, ...] | None:
         """The numbers of a query's buckets, which are fixed for the life of a checkpoint."""
-        kept = self._before.get(name)
-        numbers = None if kept is None or kept.query is None else kept.query.get(BUCKET_NUMBERS)
+        kept = self.described(name)
+        numbers = None if kept is None else kept.get(BUCKET_NUMBERS)
         return None if numbers is None or not self._commits.sizes() else tuple(numbers)
 
     def require_same(self, descriptions: Mapping[str, Mapping[str, Any]]) -> None:

@@ -97,9 +97,14 @@ def epochs_in(spark: SparkSession, checkpoint: str, buckets: int) -> Elastic | N
     return Elastic(max=buckets, buckets=buckets, store=STORE, controller=lambda samples: task_slots(spark))
 
 
+def keeps_epochs(spark: SparkSession, checkpoint: str) -> bool:
+    """Whether a checkpoint has its state in files."""
+    return bool(HadoopFolder(spark, checkpoint).within(f"{FOLDER}/{JOURNAL}").sizes())
+
+
 def _require_none_kept(spark: SparkSession, checkpoint: str, why: str) -> None:
     """DifferentQuery where a checkpoint has its state in files, and this query cannot run over them."""
-    if not is_connect(spark) and HadoopFolder(spark, checkpoint).within(f"{FOLDER}/{JOURNAL}").sizes():
+    if not is_connect(spark) and keeps_epochs(spark, checkpoint):
         raise refused(
             "by a query with its state in files of the checkpoint, and this one has its own in Spark's "
             f"state store: {why}"

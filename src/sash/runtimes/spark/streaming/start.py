@@ -23,8 +23,10 @@ from sash.operators.elastic.instance_of_share import Assignment, balanced
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.planner.auto_declaration import Auto
+from sash.planner.plans.cheapest_pattern import Plan
 from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.compat import HadoopFolder, is_connect
+from sash.runtimes.spark.epochs.assumed_skew import AssumedSkew
 from sash.runtimes.spark.epochs.decision_records import remember_decisions
 from sash.runtimes.spark.epochs.elastic_query import ElasticQuery
 from sash.runtimes.spark.epochs.epoch_progress import remember
@@ -51,6 +53,7 @@ from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction
 from sash.runtimes.spark.streaming.epochs_or_state_store import epochs_for
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
+from sash.runtimes.spark.streaming.plan_of_checkpoint import settled
 from sash.runtimes.spark.streaming.running_query import RunningQuery
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
@@ -84,6 +87,7 @@ def start(
     sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)}, latest=latest)
     if flat:
         sinks[REPORTS] = flattening(sinks[REPORTS])
+    unsettled, source = source, settled(source, bound, place, elastic=elastic is not None)
     if online is not None:
         pattern = source.plan(bound).pattern if elastic is None else None
         sinks[REPORTS] = publishing(sinks[REPORTS], bound, online, spark, pattern=pattern)
@@ -120,11 +124,24 @@ def start(
     run = ElasticRun(
         stage, [bound.query.delay], epochs, HadoopFolder(spark, place).url, sinks,
         fold=fold, packing=source.packing(stage), one_task=OneTask() if elastic is None else None,
+        skew=_assumed_skew(unsettled, bound) if elastic is None else None,
         executors=ExecutorDegree.of(spark) if epochs.executors else None,
         on_arrival=_answers_on_arrival(bound),
     )  # fmt: skip
     query = start_run(run, source.arriving(stage), trigger=trigger, name=name)
     return query if elastic is None else ElasticQuery(query, run)
+
+
+def _assumed_skew(source: StreamingSource, bound: BoundQuery) -> AssumedSkew | None:
+    known = source.parallelism
+    if not isinstance(known, Auto) or not bound.keys:
+        return None
+
+    def planned(hottest: float) -> Plan:
+        return replace(source, parallelism=replace(known, hottest=hottest)).plan(bound)
+
+    facts = source.plan(bound).facts
+    return AssumedSkew(facts.events, facts.cores, planned)
 
 
 def flattening(sink: BatchSink) -> BatchSink:

@@ -23,8 +23,9 @@ from sash.operators.engine import holds_whole_windows, keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
 from sash.planner.auto_declaration import AUTO, Auto, Parallelism
-from sash.planner.costs.constants import DEFAULTS
+from sash.planner.costs.constants import DEFAULTS, Costs, costs
 from sash.planner.facts import Facts
+from sash.planner.plans.candidates import Choice
 from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.sampling import assumed
 from sash.runtimes.spark.packing import columns as by_position
@@ -115,23 +116,34 @@ class StreamingSource:
         self._refuse_to_collect()
 
     def dataframe(self, bound: BoundQuery) -> DataFrame:
-        return self.emitted(bound, (REPORTS,)).output()
+        return self.planned_anywhere(bound).emitted(bound, (REPORTS,)).output()
 
     def flat_dataframe(self, bound: BoundQuery) -> DataFrame:
         return by_position.flat(self.dataframe(bound), WINDOW)
 
-    def plan(self, bound: BoundQuery) -> Plan:
+    def plan(self, bound: BoundQuery, constants: Costs | None = None) -> Plan:
+        """What a new checkpoint would begin with: by these constants, or by those of this machine."""
         known = self.parallelism if isinstance(self.parallelism, Auto) else AUTO
         cores = known.cores or self.slots
         events = assumed(bound, known)
         facts = Facts.of(bound, events, where="spark streaming", cores=cores)
         if self.rows_in_spark and keeps_panes(bound):
             facts = replace(facts, spark=spark_fold(bound, self.spark_schema, events))
-        # Not what was measured here: a checkpoint must find the plan that made it, wherever it goes on.
-        return make_plan(bound, facts, DEFAULTS, parallelism=self.parallelism, refuse=self._refusal)
+        return make_plan(
+            bound, facts, constants or costs(), parallelism=self.parallelism, refuse=self.refusal
+        )
+
+    def computed_by(self, choice: Choice) -> StreamingSource:
+        """The same, with nothing left to the planner."""
+        return replace(self, parallelism=AUTO if choice is None else choice)
+
+    def planned_anywhere(self, bound: BoundQuery) -> StreamingSource:
+        """The same with the plan that any machine would make: where a checkpoint cannot be read, it must
+        find the plan that it began with, wherever it goes on."""
+        return self.computed_by(self.plan(bound, DEFAULTS).pattern)
 
     def parallel(self, parallelism: Parallelism, bound: BoundQuery) -> StreamingSource:
-        refusal = None if isinstance(parallelism, Auto) else self._refusal(parallelism, bound)
+        refusal = None if isinstance(parallelism, Auto) else self.refusal(parallelism, bound)
         if refusal is not None:
             raise refusal
         return replace(self, parallelism=parallelism)
@@ -191,7 +203,8 @@ class StreamingSource:
         used later."""
         return min(self.partitions, MOST_BUCKETS) if bound.keys else 1
 
-    def _refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
+    def refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
+        """Why a stream cannot be computed under a pattern; None where it can."""
         return impossible_on_streams(pattern, bound, derived=self.upstream.derived)
 
     def _refuse_to_collect(self) -> NoReturn:

@@ -19,7 +19,7 @@ from sash.runtimes.spark.packing.columns import BUCKET
 from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs, OutputSchemas
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.time_of_batch import StampedPacker
-from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, describe
+from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, PATTERN, describe
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import HANDED_WINDOWS
 from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
@@ -104,7 +104,7 @@ class WindowStage:
         """What a checkpoint must have been made by."""
         described = describe(self.bound, buckets=len(self.buckets))
         described |= {"state": self.operator.__name__, BUCKET_NUMBERS: list(self.buckets)}
-        return described if self.pattern is None else described | {"pattern": self.pattern}
+        return described if self.pattern is None else described | {PATTERN: self.pattern}
 
     @property
     def shares(self) -> list[Share]:
