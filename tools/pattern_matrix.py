@@ -95,7 +95,8 @@ REASONS: dict[str, str] = {
     "nobody knows which windows hold them": MEANT,
     "it depends on more events of the key": MEANT,
     # Those that users meet most come first.
-    "KeyFarm for rolling features on Spark": "not built: what it would gain is measured in decision 42",
+    "share the look-backs of a key over static DataFrames only": "not built: designed in decision 42",
+    "workers that share its panes need no owner": "not built: PaneFarm has the same use, decision 42",
 }
 """By a part of the text of a refusal: whether it is meant to stay."""
 
@@ -160,9 +161,11 @@ def queries(*, flush: bool) -> Iterable[tuple[tuple[str, str], BoundQuery]]:
         query = Query((window,), flush=flush)
         yield (kind, WHOLE), BoundWhole(query, SCHEMA, "t", ("k",), computed)
     backwards = windows.slide_by_tuple(10, 1).named("ten")
-    for called, form in (("`.rolling`", BoundRolling), ("`.latest`", BoundLatest)):
-        query = Query((backwards,), {"s": built_in.sum("x")}, flush=flush)
-        yield (called, "any"), form(query, SCHEMA, "t", ("k",))
+    for aggregates, functions in AGGREGATES.items():
+        query = Query((backwards,), functions, flush=flush)
+        yield ("`.rolling`", aggregates), BoundRolling(query, SCHEMA, "t", ("k",))
+    query = Query((backwards,), AGGREGATES["numbers"], flush=flush)
+    yield ("`.latest`", "any"), BoundLatest(query, SCHEMA, "t", ("k",))
 
 
 def _bound(window: Window, aggregates: dict[str, Any], *, flush: bool) -> BoundQuery:

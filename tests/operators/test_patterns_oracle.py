@@ -133,7 +133,10 @@ def test_differential_rolling_features_are_the_same_in_parallel(
     table = table_of(stream, TYPES)
     rolling = sash.stream(table, time="t", key="k" if keyed else None).rolling(3, 10)
     plain = rolling.agg(s=built_in.sum("x"), n=built_in.count())
-    for chosen in (KeyFarm(n), WinFarm(n, model="agnostic"), WinMapReduce(n, n)):
+    panes = PaneFarm(n, n)
+    for chosen in (
+        KeyFarm(n), WinFarm(n, model="agnostic"), WinMapReduce(n, n), panes, KeyFarm(panes, replicas=2)
+    ):  # fmt: skip
         assert plain.parallel(chosen).collect().equals(plain.collect())
 
 

@@ -43,6 +43,11 @@ def query(window: Any, aggregates: dict[str, Any], **options: Any) -> BoundQuery
     return stream.window(window, **options).agg(**aggregates).bound
 
 
+def rolling(aggregates: dict[str, Any]) -> BoundQuery:
+    stream = sash.stream(SCHEMA.empty_table(), time="t", key="k")
+    return stream.rolling(1_000).agg(**aggregates).bound
+
+
 def whole(window: Any) -> BoundQuery:
     stream = sash.stream(SCHEMA.empty_table(), time="t", key="k")
     return stream.window(window).apply(len, schema="n bigint").bound
@@ -111,6 +116,17 @@ KEY_BY_KEY = "KeyFarm(PaneFarm(plq=1, wlq=1), replicas=4)"
         (query(sash.tumbling(100), OBJECTS), UNKNOWN, {}, "buckets of keys"),
         (query(sash.rows(100), LIGHT), UNKNOWN, {}, "buckets of keys"),
         (query(sash.tumbling(100), ORDERED), replace(UNKNOWN, hottest=0.9), {}, "WinFarm(4)"),
+        # Look-backs of a hot key are shared if they cost more than to route rows first.
+        (rolling(HEAVY), UNKNOWN, {}, "buckets of keys"),
+        (rolling(HEAVY), replace(UNKNOWN, hottest=0.9), {"cores": 8}, "PaneFarm(plq=8, wlq=8)"),
+        (
+            rolling(LIGHT),
+            replace(UNKNOWN, hottest=0.9, rows=10_000, known="given"),
+            {},
+            "buckets of keys",
+        ),
+        (rolling(ORDERED), replace(UNKNOWN, hottest=0.9), {}, "buckets of keys"),
+        (rolling(OBJECTS), replace(UNKNOWN, hottest=0.9), {}, "buckets of keys"),
         # Rows do not tell which window of rows they are in; whole windows of a hot key can still be spread.
         (
             whole(sash.rows(100, every=10)),

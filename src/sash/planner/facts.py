@@ -15,7 +15,7 @@ from typing import Literal
 import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
-from sash.operators.bound_query import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.columns.arrow_columns import kind_of
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.fold_ranges import compiles
@@ -115,6 +115,9 @@ class Facts:
     """How many panes are left when events are folded before they are arranged; None: they are not, because
     the query forbids it, or because few events share a pane."""
 
+    rolling: bool = False
+    """Whether rows are events with look-backs."""
+
     spark: SparkFold | None = None
     """None where nothing is computed by Spark itself."""
 
@@ -159,6 +162,7 @@ class Facts:
             whole="fold" if whole == "fold" else "apply" if whole else None,
             function=function,
             early=_early(bound, events) if where == "process" else None,
+            rolling=isinstance(bound, BoundRolling),
         )
 
 

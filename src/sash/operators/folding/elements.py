@@ -49,6 +49,16 @@ class Elements:
         return cls._merged(parts, lambda arrays: np.stack(arrays, axis=1).ravel())
 
     @classmethod
+    def mixed(cls, first: Elements, second: Elements, is_first: Mask) -> Elements:
+        """Elements of the first where `is_first`, of the second elsewhere, both in their order."""
+        places = np.empty(len(is_first), np.int64)
+        places[is_first] = np.arange(len(first))
+        places[~is_first] = np.arange(len(first), len(is_first))
+        both = cls.joined([first, second], 0, len(is_first))
+        known = None if both.known is None else both.known[places]
+        return cls(tuple(column[places] for column in both.columns), known)
+
+    @classmethod
     def _merged(cls, parts: Sequence[Elements], merge: Callable[[list[Array]], Array]) -> Elements:
         masks = [np.ones(len(part), np.bool_) if part.known is None else part.known for part in parts]
         everywhere = all(part.known is None for part in parts)

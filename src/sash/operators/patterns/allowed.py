@@ -4,14 +4,14 @@ WinSeq                   any query; the latest row of each key with no other
 KeyFarm                  any query that has windows
 WinFarm, active          windows whose ends are known in time to send events ahead: CF and FCF
 WinFarm, agnostic        any query
-PaneFarm                 aggregates; windows that panes of one length tile: count, time, cumulate
+PaneFarm                 aggregates; windows that equal panes tile: count, time, cumulate; and look-backs
 WinMapReduce             aggregates that commute; any window
 """
 
 from __future__ import annotations
 
 from sash.errors import SashError, Unsupported
-from sash.operators.bound_query import BoundLatest, BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.semantics.window import Context, ContextFreeWindow, Window
 
@@ -57,8 +57,9 @@ def _not_split(inner: PaneFarm | WinMapReduce | WinSeq, bound: BoundQuery) -> Sa
             "Write it as a monoid (@sash.monoid), or farm whole windows out.",
         )  # fmt: skip
     if isinstance(inner, PaneFarm):
+        looks_back = isinstance(bound, BoundRolling)  # in process over panes of one event
         for window in bound.query.windows:
-            if not isinstance(window, ContextFreeWindow):
+            if not looks_back and not isinstance(window, ContextFreeWindow):
                 return Unsupported(
                     "parallel", str(inner), f"WinFarm or KeyFarm for {window.label}",
                     hint="Only count, time and cumulate windows are tiled by panes of one length.",

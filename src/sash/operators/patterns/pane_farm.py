@@ -25,7 +25,7 @@ from sash.operators.patterns.thread_pool import Job, Stages
 from sash.operators.patterns.two_step_handover import Needed, in_two_steps
 from sash.operators.patterns.window_share import WindowShare, blocks
 from sash.semantics.window import ContextFreeWindow, IntervalWindow, Window
-from sash.semantics.windows import RowsWindow, TimeWindow
+from sash.semantics.windows import RowsWindow, SlideByTupleWindow, TimeWindow
 
 
 def pane_length(window: Window, *, every: int = 1) -> int:
@@ -43,6 +43,8 @@ def pane_length(window: Window, *, every: int = 1) -> int:
             return gcd(window.size, window.slide * every)
         case ContextFreeWindow():
             return window.pane
+        case SlideByTupleWindow():
+            return 1  # a look-back may begin and end at any event
     raise AssertionError(f"{window} has no panes, and is refused before it comes here")
 
 

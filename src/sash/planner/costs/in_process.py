@@ -90,7 +90,8 @@ class _ProcessEstimate:
 
     def _folded(self, pattern: Pattern, cut: WindowFacts) -> Iterator[CostStep]:
         rows = float(self.facts.events.rows)
-        load = Load(rows, cut.windows, cut.panes or 0.0, cut.overlapping)
+        # Where windows begin anywhere, each event is a pane.
+        load = Load(rows, cut.windows, rows if cut.panes is None else cut.panes, cut.overlapping)
         match pattern:
             case KeyFarm():
                 mine = replace(self._shared(load, pattern.degree), share=self._key_share(pattern.degree))

@@ -4,6 +4,7 @@
     … folded by Spark  scan and fold panes in generated code → shuffle panes → windows, in SQL or Python
     PaneFarm(p, w)     scan → fold panes where rows lie → shuffle panes → fold windows
     WinMapReduce       the same, after rows have been dealt out evenly
+    … of look-backs    count rows by key → scan → fold panes of hot keys → shuffle rows and panes → fold
     WinFarm(n)         scan → shuffle a row once for each worker that needs it → fold
     … agnostic         scan → shuffle → sort by bucket → shuffle windows with their events → fold
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import sqrt
 
 from sash.operators.patterns.declared import (
     Farm,
@@ -73,6 +75,8 @@ class _BatchEstimate(SparkEstimate):
             yield from self._buckets()
         elif isinstance(pattern, WinFarm) and pattern.model == "agnostic":
             yield from self._agnostic(pattern.workers)
+        elif isinstance(inner, PaneFarm | WinMapReduce) and self.facts.rolling:
+            yield from self._look_backs(pattern, inner)
         elif isinstance(inner, PaneFarm | WinMapReduce):
             yield from self._panes(pattern, inner)
         else:
@@ -118,6 +122,31 @@ class _BatchEstimate(SparkEstimate):
         yield CostStep("shuffle panes", sent * cost, share)
         yield CostStep("compute windows", self.computing(sent), share)
         yield self.more_tasks(workers)
+
+    def _look_backs(self, pattern: Pattern, inner: PaneFarm | WinMapReduce) -> Iterator[CostStep]:
+        yield CostStep("three stages", 3 * self.costs.stage)
+        yield self._per_row("count rows by key", self.costs.scan + self.costs.native, self.even)
+        if isinstance(inner, WinMapReduce):
+            yield CostStep("one stage more", self.costs.stage)
+            yield self._per_row("deal rows", self.costs.shuffle, self.even)
+        each = self.costs.scan + self.costs.python + self.costs.route
+        yield self._per_row(
+            "scan and route rows, fold panes of hot keys", each + self.costs.fold, self.even
+        )
+        share = self._with_hot_keys_shared(pattern)
+        yield self._per_row("shuffle rows", self.costs.shuffle + self.costs.python, share)
+        yield CostStep("compute look-backs", self.computing(), share)
+        yield self.more_tasks(window_workers(pattern) * key_workers(pattern))
+
+    def _with_hot_keys_shared(self, pattern: Pattern) -> float:
+        """Of the busiest task, where the rows of a hot key go to all that share its windows."""
+        by_windows, events = window_workers(pattern), self.facts.events
+        workers = by_windows * key_workers(pattern)
+        if 2 * workers * events.hottest <= 1:
+            return self.by_keys(workers)
+        uneven = sqrt(workers / max(1, events.keys)) / self.waves(workers)
+        others = (1 - events.hottest) * self.by_tasks(workers) * (1 + uneven)
+        return min(1.0, events.hottest * self.by_tasks(by_windows) + others)
 
     def _rows_to_windows(self, pattern: Pattern) -> Iterator[CostStep]:
         by_windows = window_workers(pattern)

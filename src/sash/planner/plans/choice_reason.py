@@ -29,6 +29,8 @@ def because(choice: Choice, facts: Facts) -> str:
             return _buckets(facts)
         case WinSeq():
             return _alone(facts)
+        case _ if on_spark and folds_panes(choice) and facts.rolling:
+            return f"{_keys(facts.events)}: tasks share its rows by pane, and have folds of the other panes"
         case _ if on_spark and folds_panes(choice):
             return "panes (partial aggregates) are computed before the shuffle, so even a hot key is small"
         case KeyFarm():

@@ -42,9 +42,11 @@ from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, 
 from sash.runtimes.spark.patterns.active_workers import sent_to_workers
 from sash.runtimes.spark.patterns.agnostic import handed_to_workers
 from sash.runtimes.spark.patterns.count_windows_by_position import CELLS
+from sash.runtimes.spark.patterns.shared_look_backs import look_back_stages, look_backs_of_workers
 from sash.runtimes.spark.patterns.static_plan import (
     impossible,
     is_agnostic,
+    look_backs,
     not_planned,
     over_positions,
     plan_of,
@@ -155,6 +157,8 @@ class SparkSource:
             rows = self._rows(query, self._bucket(bound))
             return handed_to_workers(rows, query, workers=pattern.workers)
         rows = self._rows(query, f"bigint({key_hash(bound)}) AS {HASH}")
+        if look_backs(pattern, bound) is not None:
+            return look_backs_of_workers(rows, query, plan_of(pattern))
         return sent_to_workers(rows, query, plan_of(pattern))
 
     def flat_dataframe(self, bound: BoundQuery) -> DataFrame:
@@ -169,6 +173,9 @@ class SparkSource:
         if plan.pattern is not None:
             positions = over_positions(plan.pattern, bound)
             first = [] if positions is None else [positions.stage]
+            shared = look_backs(plan.pattern, bound)
+            if shared is not None:
+                return [select, *look_back_stages(shared, plan_of(plan.pattern), keys)]
             return [select, *first, *stages_of(plan.pattern, keys)]
         if plan.facts.spark is not None and plan.facts.folded_by_spark:
             return [select, *native_stages(plan.facts.spark, keys)]

@@ -44,7 +44,7 @@ class Route:
         """Rows and workers: row i of the answer is event rows[i], for worker workers[i]. `outsiders`, which
         no window holds, are sent nowhere, or else home."""
         if self.windows == 1:
-            return np.arange(len(hashes)), self._base(hashes)
+            return np.arange(len(hashes)), self.base(hashes)
         goes = np.zeros((len(hashes), self.windows), np.bool_)
         if outsiders:
             goes[np.arange(len(hashes)), self.home(windows[0], hashes, times) % self.windows] = True
@@ -54,7 +54,7 @@ class Route:
                 held = first + step <= last
                 goes[held, (hashes[held] + first[held] + step) % self.windows] = True
         rows, share = np.nonzero(goes)
-        return rows, self._base(hashes[rows]) + share
+        return rows, self.base(hashes[rows]) + share
 
     def sent_everywhere(self, hashes: Ints) -> tuple[Ints, Ints]:
         """The same, to all workers of a share of keys.
@@ -63,12 +63,12 @@ class Route:
         (array([0, 0, 1, 1]), array([2, 3, 0, 1]))
         """
         rows = np.repeat(np.arange(len(hashes)), self.windows)
-        return rows, self._base(hashes[rows]) + np.tile(np.arange(self.windows), len(hashes))
+        return rows, self.base(hashes[rows]) + np.tile(np.arange(self.windows), len(hashes))
 
     def home(self, window: ClockWindow, hashes: Ints, times: Ints) -> Ints:
         """One worker for each event, and one that gets it: that of its first window, or of the next."""
         first, _ = clock_mapping(window, times)
-        home: Ints = self._base(hashes) + (hashes + first) % self.windows
+        home: Ints = self.base(hashes) + (hashes + first) % self.windows
         return home
 
     def following(self, worker: int, hashes: Ints, ids: Ints) -> Ints:
@@ -82,8 +82,10 @@ class Route:
 
     def mine(self, worker: int, hashes: Ints, ids: Ints) -> Mask:
         """Which of the windows with these identifiers, of keys with these hashes, are that worker's."""
-        computes: Mask = self._base(hashes) + (hashes + ids) % self.windows == worker
+        computes: Mask = self.base(hashes) + (hashes + ids) % self.windows == worker
         return computes
 
-    def _base(self, hashes: Ints) -> Ints:
-        return hashes % self.keys * self.windows
+    def base(self, hashes: Ints) -> Ints:
+        """The first worker of the share of each key."""
+        base: Ints = hashes % self.keys * self.windows
+        return base

@@ -8,6 +8,9 @@
     WinFarm(inner, replicas=a)       route 1 × a · that of inner
     WinFarm(n, model="agnostic")     an owner for each bucket of keys triggers, n workers compute
 
+Look-backs of `.rolling` that PaneFarm or WinMapReduce computes take the same numbers: rows travel as they
+are, and beside those of hot keys their panes (`shared_look_backs`).
+
 Panes are folded where rows lie: the `plq` workers are the partitions of the input, and nothing moves them.
 """
 
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 from sash.errors import SashError, Unsupported
 from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.folding.panes import Panes, clock_windows
+from sash.operators.look_backs_by_pane import LookBackPanes
 from sash.operators.patterns.declared import (
     FUSED,
     Farm,
@@ -125,7 +129,9 @@ def not_planned(pattern: Pattern, bound: BoundQuery) -> SashError | None:
             "pattern", str(pattern), "named by the user",
             hint="What it costs to find the positions of events first is not estimated.",
         )  # fmt: skip
-    if plan_of(pattern).folds and Panes.of(bound) is None:
+    looked_back = look_backs(pattern, bound)
+    of_numbers = Panes.of(bound) is not None if looked_back is None else looked_back.numbers
+    if plan_of(pattern).folds and not of_numbers:
         return Unsupported(
             "pattern", str(pattern), "named by the user",
             hint="What it costs to fold elements that are no numbers is not estimated.",
@@ -139,6 +145,13 @@ def over_positions(pattern: Pattern, bound: BoundQuery) -> Positions | None:
         return None
     plan = plan_of(pattern)
     return Positions.of(bound) if plan.folds or plan.route.windows > 1 else None
+
+
+def look_backs(pattern: Pattern, bound: BoundQuery) -> LookBackPanes | None:
+    """How workers share the look-backs of a key, if that is what the pattern has them do."""
+    if is_agnostic(pattern) or not plan_of(pattern).folds:
+        return None
+    return LookBackPanes.of(bound, workers=plan_of(pattern).route.windows)
 
 
 def require_possible(pattern: Pattern, bound: BoundQuery) -> None:
@@ -161,11 +174,17 @@ def require_workable(pattern: Pattern, bound: BoundQuery) -> None:
         )  # fmt: skip
     if is_agnostic(pattern):
         if isinstance(bound, BoundRolling):
-            raise Unsupported("pattern", str(pattern), "KeyFarm for rolling features on Spark")
+            raise Unsupported(
+                "pattern", str(pattern), "KeyFarm, PaneFarm or WinMapReduce for rolling features on Spark",
+                hint="Look-backs are rows of their events, and an owner would have all events of a key; "
+                "workers that share its panes need no owner.",
+            )  # fmt: skip
         return
     plan = plan_of(pattern)
     if plan.folds:
         _require_panes(pattern, bound)
+        if isinstance(bound, BoundRolling):
+            return
     if plan.route.windows > 1:
         _require_routes(pattern, bound)
 
@@ -174,7 +193,7 @@ def _require_panes(pattern: Pattern, bound: BoundQuery) -> None:
     name = type(pattern.held if isinstance(pattern, Farm) else pattern).__name__
     for monoid in bound.aggregates.values():
         monoid.require_commutative(f"{name} on Spark, which folds rows before they are in order,")
-    if Panes.of(bound, objects=True) is None:
+    if Panes.of(bound, objects=True) is None and not isinstance(bound, BoundRolling):
         raise Unsupported(
             "pattern", str(pattern), "over time or cumulate windows in event-time order",
             hint="Events are folded before they are together, where nobody knows which windows hold them: "

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
-from sash.operators.bound_query import BoundQuery
+from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.folding.panes import ClockWindow, clock_windows
 from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce
 from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
@@ -127,6 +127,11 @@ def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
     if is_agnostic(pattern):
         return
     plan = stream_plan_of(pattern)
+    if plan.parts is not None and isinstance(bound, BoundRolling):
+        raise Unsupported(
+            "pattern", str(pattern), "KeyFarm for rolling features on a stream",
+            hint="Workers share the look-backs of a key over static DataFrames only.",
+        )  # fmt: skip
     if plan.parts is not None or plan.route.windows > 1:
         require_hashable(bound.schema, bound.keys)
 
