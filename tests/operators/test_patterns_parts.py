@@ -103,7 +103,8 @@ def test_windows_of_a_private_buffer_are_the_private_slide_apart(size, slide, n,
 @given(layout=streams, window=tiled, n=degree)
 def test_panes_tile_every_window_of_a_share(layout, window, n) -> None:
     whole = share_of(window, layout)
-    for share in (whole.privately(), *by_windows(whole, n)):
+    for share in (whole.privately(), *by_keys(whole, n)):
+        share = share.privately()
         panes = PaneRanges.of(share)
         for lo, hi, first, last in zip(
             share.ranges.lo, share.ranges.hi, panes.first, panes.last, strict=True
@@ -272,11 +273,16 @@ def test_fusion_leaves_out_stages_that_only_pass_things_on(pattern, levels: list
 def test_explain_shows_the_stages_before_and_after_fusion_and_who_works() -> None:
     windowed = sash.stream(pa.table({"t": [1], "x": [1], "s": ["a"]}), time="t").window(sash.tumbling(5))
     farm = sash.WinFarm(sash.PaneFarm(plq=2, wlq=3), replicas=2)
-    text = windowed.parallel(farm).agg(n=sash.count(), held=sash.collect("x")).explain("plan")
+    text = windowed.parallel(farm).agg(n=sash.count(), high=sash.max("x")).explain("plan")
     assert "WinFarm(PaneFarm(plq=2, wlq=3), replicas=2): 10 workers" in text
     for line in levels_of(farm):
         assert line in text
     assert "10 threads over shared columns" in text
-    assert "held: interpreted, so that threads take turns" in text
+    assert "replicas share panes, each folded once" in text
+    interpreted = windowed.parallel(sash.PaneFarm(2, 1)).agg(n=sash.count(), held=sash.collect("x"))
+    assert "2 worker processes" in interpreted.explain("plan")
+    assert "held: interpreted, so that threads would take turns" in interpreted.explain("plan")
+    alone = windowed.parallel(sash.PaneFarm(1, 1)).agg(held=sash.collect("x")).explain("plan")
+    assert "held: interpreted, so that threads take turns" in alone
     applied = windowed.apply(len, schema="n bigint").parallel(sash.WinFarm(2)).explain("plan")
     assert "2 worker processes, which map its events from shared memory" in applied

@@ -30,6 +30,16 @@ from sash.semantics.event import Order
 TABLE = pa.table({"t": range(40), "x": range(40)})
 FARMS = [sash.WinFarm(2), sash.WinFarm(2, model="agnostic")]
 
+INTERPRETED_IN_PROCESSES = [
+    *FARMS,
+    sash.KeyFarm(2),
+    sash.PaneFarm(2, 1),
+    sash.PaneFarm(1, 2, optimize=0),
+    sash.WinMapReduce(2, 2),
+    sash.WinFarm(sash.PaneFarm(1, 1), replicas=2),
+    sash.KeyFarm(sash.WinMapReduce(1, 1), replicas=2),
+]
+
 
 @pytest.fixture(autouse=True)
 def _nothing_left_in_shared_memory() -> Iterator[None]:
@@ -144,7 +154,7 @@ def _who(guard: Lock | None = None) -> Monoid:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("farm", [*FARMS, sash.KeyFarm(2)], ids=str)
+@pytest.mark.parametrize("farm", INTERPRETED_IN_PROCESSES, ids=str)
 def test_aggregates_that_python_computes_are_computed_outside_too(farm) -> None:
     windowed = sash.stream(TABLE, time="t").window(sash.rows(10, every=5))
     who = windowed.agg(who=_who(), n=sash.count()).parallel(farm)
@@ -160,3 +170,90 @@ def test_aggregates_that_python_computes_are_computed_outside_too(farm) -> None:
     }
     kept = windowed.agg(who=_who(Lock())).parallel(farm).collect()["who"].to_pylist()
     assert {pid for pids in kept for pid in pids} <= {os.getpid(), -1}
+
+
+TWO_STEPS = [sash.PaneFarm(2, 2), sash.WinMapReduce(2, 2), sash.WinFarm(sash.PaneFarm(1, 1), replicas=2)]
+
+
+def _interpreted(lift, combine=frozenset.union, **more) -> Monoid:
+    return Monoid(
+        "mine", ("x",), frozenset, lift, combine, sorted, commutative=True,
+        result=lambda types: pa.list_(pa.int64()), **more,
+    )  # fmt: skip
+
+
+WARNED = pytest.mark.filterwarnings("ignore:.*elements hold:sash.errors.SashWarning")
+"""A monoid over objects without bytes of its own, where this process combines it."""
+
+
+def _divide() -> int:
+    return 1 // 0
+
+
+def _exit() -> None:
+    os._exit(7)
+
+
+@WARNED
+@pytest.mark.parametrize("farm", TWO_STEPS, ids=str)
+@pytest.mark.parametrize("step", ["lift", "combine"])
+@pytest.mark.parametrize(("end", "match"), [(_divide, "by zero"), (_exit, "ended with exit code 7")])
+def test_a_step_that_raises_or_ends_its_process_is_the_error_of_any_worker_process(
+    farm, step: str, end, match: str
+) -> None:
+    owner = os.getpid()
+
+    def failing(a, *rest):
+        if os.getpid() != owner and 15 in (a if rest else {a}):
+            return end()
+        return a | rest[0] if rest else frozenset([a])
+
+    functions = {"lift": lambda x: frozenset([x]), "combine": frozenset.union, step: failing}
+    windowed = sash.stream(TABLE, time="t").window(sash.rows(10, every=5))
+    with pytest.raises(PredicateError, match=match):
+        windowed.agg(mine=_interpreted(**functions)).parallel(farm).collect()
+
+
+class Held:
+    """An element that only its own process can have."""
+
+    def __init__(self, events: frozenset[int]) -> None:
+        self.events, self.lock = events, Lock()
+
+
+@WARNED
+@pytest.mark.parametrize("farm", TWO_STEPS, ids=str)
+def test_elements_that_cannot_be_sent_are_folded_and_combined_in_this_process(farm) -> None:
+    kept = Monoid(
+        "kept", ("x",), lambda: Held(frozenset()), lambda x: Held(frozenset([x])),
+        lambda a, b: Held(a.events | b.events), lambda held: [os.getpid(), *sorted(held.events)],
+        commutative=True, result=lambda types: pa.list_(pa.int64()),
+    )  # fmt: skip
+    query = sash.stream(TABLE, time="t").window(sash.rows(10, every=5)).agg(kept=kept)
+    found = query.parallel(farm).collect()["kept"].to_pylist()
+    assert found[0] == [os.getpid(), *range(10)]
+    assert found == query.collect()["kept"].to_pylist()
+
+
+@pytest.mark.parametrize("farm", TWO_STEPS, ids=str)
+def test_elements_without_bytes_of_their_own_are_sent_all_the_same(farm) -> None:
+    query = sash.stream(TABLE, time="t").window(sash.rows(10, every=5))
+    seen = query.agg(seen=_interpreted(lambda x: frozenset([x, -os.getpid()])), n=sash.count())
+    found = seen.parallel(farm).collect()
+    assert all(-os.getpid() not in values for values in found["seen"].to_pylist())
+    assert [[x for x in values if x >= 0] for values in found["seen"].to_pylist()][1] == [*range(5, 15)]
+    assert found["n"].to_pylist() == [10] * 7 + [5]
+
+
+def test_a_pane_is_lifted_once_for_all_replicas_of_a_window_farm(tmp_path: Path) -> None:
+    lifted = tmp_path / "lifted"
+
+    def lift(x: int) -> frozenset[int]:
+        with lifted.open("a") as file:
+            file.write("x")
+        return frozenset([x])
+
+    nested = sash.WinFarm(sash.PaneFarm(1, 1), replicas=2)
+    query = sash.stream(TABLE, time="t").window(sash.rows(10, every=5)).agg(seen=_interpreted(lift))
+    query.parallel(nested).collect()
+    assert len(lifted.read_text()) == TABLE.num_rows

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -44,13 +43,6 @@ Parallelism: TypeAlias = Pattern | Auto
 """What `.parallel` was given."""
 
 AUTO = Auto()
-
-
-def available_cores() -> int:
-    """Those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def require_parallelism(given: Any) -> Parallelism:

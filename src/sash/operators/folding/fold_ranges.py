@@ -28,6 +28,7 @@ from sash.aggregation.interpreted import (
     shaped,
 )
 from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
+from sash.aggregation.kernels.compiler.shape import shape_of
 from sash.aggregation.kernels.folds.range_fold import present, range_fold, range_folds
 from sash.aggregation.kernels.folds.range_values import range_values
 from sash.aggregation.monoid import Kind, Monoid
@@ -61,6 +62,12 @@ def compiles(monoid: Monoid, schema: pa.Schema) -> bool:
     """Whether its elements over columns of this schema are numbers, which machine code can fold."""
     kinds = _kinds(monoid, schema)
     return "object" not in kinds and monoid.bind(kinds).columnar
+
+
+def combined_by_python(monoid: Monoid, schema: pa.Schema) -> bool:
+    """Whether elements are objects, which Python combines: those of a sketch, or of a user's monoid."""
+    bound = monoid.bind(_kinds(monoid, schema))
+    return not compiles(monoid, schema) or shape_of(bound, None).has_objects
 
 
 def folder_of(

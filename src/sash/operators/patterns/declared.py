@@ -6,9 +6,10 @@
     PaneFarm(plq, wlq)              plq workers fold panes, wlq workers fold windows from panes
     WinMapReduce(map, reduce)       map workers fold a partition of each window, reduce workers combine
 
-A farm may hold another pattern: `WinFarm(PaneFarm(2, 3), replicas=2)` is two pane farms, each with every
-second window. The patterns are those of WindFlow (Mencagli, Torquati, Griebler, Danelutto, Fernandes,
-'Raising the Parallel Abstraction Level for Streaming Analytics Applications', IEEE Access 2019); the two
+A farm may hold another pattern: `KeyFarm(PaneFarm(2, 3), replicas=2)` is two pane farms, each with its
+keys. In one process a window farm of pane farms folds each pane once, for all of them: `shared_panes.py`.
+The patterns are those of WindFlow (Mencagli, Torquati, Griebler, Danelutto, Fernandes, 'Raising the
+Parallel Abstraction Level for Streaming Analytics Applications', IEEE Access 2019); the two
 worker models are from Mencagli, Torquati, Lucattini, Cuomo, Aldinucci, 'Harnessing Sliding-Window Execution
 Semantics for Parallel Stream Processing', JPDC 2018. `optimize=0`, `1` or `2` is how far stages that only
 pass things on are fused, as in the first of them; it is the planner's choice when it is not given.
@@ -220,6 +221,24 @@ def level_of(pattern: Pattern) -> FusionLevel:
     given = [getattr(part, "optimize", None) for part in (pattern, getattr(pattern, "inner", None))]
     levels: list[FusionLevel] = [level for level in given if level is not None]
     return levels[0] if levels else FUSED
+
+
+def busy_workers(pattern: Pattern) -> int:
+    """How many workers may be busy at the same time; the second of two steps waits for the first.
+
+    >>> inner = PaneFarm(2, 3)
+    >>> busy_workers(KeyFarm(inner, replicas=2)), busy_workers(WinMapReduce(2, 1)), busy_workers(WinFarm(4))
+    (6, 2, 4)
+    """
+    match pattern:
+        case WinSeq():
+            return 1
+        case PaneFarm():
+            return max(pattern.plq, pattern.wlq)
+        case WinMapReduce():
+            return max(pattern.map, pattern.reduce)
+        case _:
+            return pattern.degree * busy_workers(pattern.held)
 
 
 def pane_workers(pattern: Pattern) -> int | None:

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+
+import pyarrow as pa
 
 from sash.errors import Unsupported
 from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.columns.layout import Layout
-from sash.operators.folding.fold_ranges import compiles
+from sash.operators.folding.fold_ranges import combined_by_python
 from sash.operators.folding.values import Evaluator, Values, evaluated, in_order
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import thread_pool
 from sash.operators.patterns.agnostic import CHUNK, handed_out
-from sash.operators.patterns.declared import Inner, KeyFarm, PaneFarm, Pattern, WinFarm, WinSeq, level_of
+from sash.operators.patterns.cores import processes_of
+from sash.operators.patterns.declared import (
+    Inner,
+    KeyFarm,
+    PaneFarm,
+    Pattern,
+    WinFarm,
+    WinSeq,
+    busy_workers,
+    level_of,
+)
+from sash.operators.patterns.element_bytes import ElementsStay
 from sash.operators.patterns.folding import Folding
 from sash.operators.patterns.key_farm import by_keys
 from sash.operators.patterns.pane_farm import pane_farm
 from sash.operators.patterns.process_workers import ProcessWorkers, pickled
+from sash.operators.patterns.shared_panes import with_shared_panes
 from sash.operators.patterns.thread_pool import Stages
 from sash.operators.patterns.win_farm import by_windows
 from sash.operators.patterns.win_mapreduce import win_mapreduce
@@ -42,13 +57,34 @@ def evaluate(
     that Python computes may have processes of their own, which must be started."""
     if isinstance(pattern, WinSeq) or not len(ranges):
         return evaluated(bound, window, layout, ranges)
-    share = WindowShare.whole(bound, window, layout, ranges)
-    with _pool(share, pattern, processes=processes) as pool:
-        if isinstance(pattern, WinFarm) and pattern.model == "agnostic":
-            return handed_out(share, pool, workers=pattern.workers, chunk=pattern.chunk or CHUNK)
-        inner, shares = _shares(pattern, share)
-        farms = [_stages(inner, mine, pool, level=level_of(pattern)) for mine in shares]
-        return in_order(thread_pool.run(farms, workers=pattern.workers))
+    if processes and in_processes(pattern, bound) and len(interpreted_of(bound)) < len(bound.aggregates):
+        return _by_both(pattern, bound, window, layout, ranges)
+    share, pattern = WindowShare.whole(bound, window, layout, ranges), with_shared_panes(pattern)
+    try:
+        with _pool(share, pattern, processes=processes) as pool:
+            return _run(pattern, share, pool)
+    except ElementsStay:
+        return evaluate(pattern, bound, window, layout, ranges, processes=False)
+
+
+def _by_both(pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
+    """What Python computes, by processes, and then the rest, by threads: processes load no machine code."""
+    objects = interpreted_of(bound)
+    columns: dict[str, pa.ChunkedArray] = {}
+    for names in (objects, [name for name in bound.aggregates if name not in objects]):
+        some = {name: bound.aggregates[name] for name in names}
+        part = replace(bound, query=replace(bound.query, aggregates=some))
+        values = evaluate(pattern, part, window, layout, ranges)
+        columns |= {name: values.columns[name] for name in names}
+    return replace(values, columns=pa.table({name: columns[name] for name in bound.aggregates}))
+
+
+def _run(pattern: Pattern, share: WindowShare, pool: WorkerPool) -> Values:
+    if isinstance(pattern, WinFarm) and pattern.model == "agnostic":
+        return handed_out(share, pool, workers=pattern.workers, chunk=pattern.chunk or CHUNK)
+    inner, shares = _shares(pattern, share)
+    farms = [_stages(inner, mine, pool, level=level_of(pattern)) for mine in shares]
+    return in_order(thread_pool.run(farms, workers=pattern.workers))
 
 
 @contextmanager
@@ -61,21 +97,21 @@ def _pool(share: WindowShare, pattern: Pattern, *, processes: bool) -> Iterator[
         computation = AggregatesOver(bound)
     if computation is None:
         yield ThreadWorkers(Folding.of(bound, rows, share.ranges), rows.schema)
-    else:
-        with ProcessWorkers.of(computation, rows.schema, workers=pattern.workers) as pool:
-            yield pool
+        return
+    workers = pattern.workers if isinstance(bound, BoundWhole) else processes_of(pattern)
+    with ProcessWorkers.of(computation, rows.schema, workers=workers) as pool:
+        yield pool
 
 
 def in_processes(pattern: Pattern, bound: BoundQuery) -> bool:
-    """Whether aggregates are computed by worker processes: those of a farm whose workers compute whole
-    windows, where Python computes them. Folds of panes and partitions stay in this process."""
-    farm = isinstance(pattern, KeyFarm | WinFarm) and isinstance(pattern.held, WinSeq)
-    return farm and pattern.workers > 1 and bool(interpreted_of(bound))
+    """Whether aggregates are computed by worker processes: where Python computes them, and several workers
+    may be busy at the same time."""
+    return busy_workers(pattern) > 1 and bool(interpreted_of(bound))
 
 
 def interpreted_of(bound: BoundQuery) -> list[str]:
     """The aggregates that Python computes."""
-    return [name for name, monoid in bound.aggregates.items() if not compiles(monoid, bound.schema)]
+    return [name for name, monoid in bound.aggregates.items() if combined_by_python(monoid, bound.schema)]
 
 
 def _can_be_sent(bound: BoundQuery) -> bool:
@@ -99,10 +135,9 @@ def _shares(pattern: Pattern, share: WindowShare) -> tuple[Inner, list[WindowSha
 def _stages(pattern: Inner, share: WindowShare, pool: WorkerPool, *, level: int) -> Stages:
     if isinstance(pattern, WinSeq):
         return thread_pool.one_stage(partial(_alone, pool, share))
-    assert isinstance(pool, ThreadWorkers)  # what has no combine is refused for the other two
     if isinstance(pattern, PaneFarm):
-        return pane_farm(share, pool.folding, plq=pattern.plq, wlq=pattern.wlq, level=level)
-    return win_mapreduce(share, pool.folding, map=pattern.map, reduce=pattern.reduce, level=level)
+        return pane_farm(share, pool, plq=pattern.plq, wlq=pattern.wlq, level=level)
+    return win_mapreduce(share, pool, map=pattern.map, reduce=pattern.reduce, level=level)
 
 
 def workers_of(pattern: Pattern | None, bound: BoundQuery, *, processes: bool = True) -> list[str]:
@@ -119,11 +154,16 @@ def workers_of(pattern: Pattern | None, bound: BoundQuery, *, processes: bool = 
     names = interpreted_of(bound)
     if processes and in_processes(pattern, bound):
         return [
-            f"{what} in {pattern.workers} worker processes, which map events from shared memory; "
-            f"{', '.join(names)}: interpreted, so that threads would take turns"
+            f"{what} in {processes_of(pattern)} worker processes, which map events from shared memory; "
+            f"{', '.join(names)}: interpreted, so that threads would take turns{_together(pattern)}"
         ]
-    turns = f"; {', '.join(names)}: interpreted, so that threads take turns" if names else ""
-    return [f"{what} in {pattern.workers} threads over shared columns, without the GIL{turns}"]
+    more = f"; {', '.join(names)}: interpreted, so that threads take turns" if names else ""
+    more += _together(pattern)
+    return [f"{what} in {pattern.workers} threads over shared columns, without the GIL{more}"]
+
+
+def _together(pattern: Pattern) -> str:
+    return "" if with_shared_panes(pattern) == pattern else "; replicas share panes, each folded once"
 
 
 def _alone(pool: WorkerPool, share: WindowShare) -> Values:

@@ -32,6 +32,11 @@ class Folding:
     folders: Mapping[str, Folder]
 
     @classmethod
+    def apart(cls, bound: BoundQuery) -> Folding:
+        """The folders of one process of several, which do not depend on the rows that this one has."""
+        return cls(bound, {name: folder_of(m, bound.schema) for name, m in bound.aggregates.items()})
+
+    @classmethod
     def of(cls, bound: BoundQuery, rows: pa.Table, ranges: Ranges) -> Folding:
         folders = {
             name: folder_of(monoid, rows.schema, rows=rows, longest=ranges.longest)
@@ -48,6 +53,14 @@ class Folding:
             for name, folder in self.folders.items()
         }
         return one_each(columns, len(ranges))
+
+    def lift_and_fold(self, rows: pa.Table, lo: Ints, hi: Ints, slot: Ints) -> Folds:
+        """The first of two steps: one element for each [lo, hi) of the rows."""
+        return self.fold(self.lift(rows), lo, hi, slot)
+
+    def fold_and_lower(self, folds: Folds, lo: Ints, hi: Ints, slot: Ints) -> Values:
+        """The second one: one value for each [lo, hi) of the elements."""
+        return self.lower(self.fold(folds, lo, hi, slot), len(lo))
 
     def lift(self, rows: pa.Table) -> Folds:
         return {name: folder.lift(rows) for name, folder in self.folders.items()}

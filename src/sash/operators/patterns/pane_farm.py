@@ -1,6 +1,6 @@
 """Pane farm: a pane is folded once, and a window is folded from its panes.
 
-    pane length  g  =  gcd(W, S)            (for a share with every n-th window: gcd(W, n·S))
+    pane length  g  =  gcd(W, S)
     panes of a key begin where its first window begins, and then every g
 
 No window begins or ends inside a pane. The pane-level query (PLQ) folds the events of each pane, the
@@ -20,27 +20,28 @@ import numpy as np
 
 from sash.arrays import Ints
 from sash.operators.folding.values import Values
-from sash.operators.patterns.folding import Folding, Folds, joined
+from sash.operators.patterns.folding import Folds, joined
 from sash.operators.patterns.thread_pool import Job, Stages
 from sash.operators.patterns.two_step_handover import Needed, in_two_steps
 from sash.operators.patterns.window_share import WindowShare, blocks
+from sash.operators.patterns.worker_pool import WorkerPool
 from sash.semantics.window import ContextFreeWindow, IntervalWindow, Window
 from sash.semantics.windows import RowsWindow, SlideByTupleWindow, TimeWindow
 
 
-def pane_length(window: Window, *, every: int = 1) -> int:
-    """The longest pane that tiles every n-th window: in events for a window of rows, else in time.
+def pane_length(window: Window) -> int:
+    """The longest pane that tiles all windows: in events for a window of rows, else in time.
 
     >>> from sash.semantics.windows import rows, time
-    >>> pane_length(time(10, 4)), pane_length(time(10, 4), every=5), pane_length(rows(10, every=4), every=3)
-    (2, 10, 10)
+    >>> pane_length(time(10, 4)), pane_length(rows(10, every=4)), pane_length(rows(10, every=12))
+    (2, 2, 10)
     """
     match window:
         case RowsWindow():
             # Positions in a private buffer, where windows that do not overlap are neighbours.
-            return gcd(window.size, min(window.size, window.slide * every))
+            return gcd(window.size, min(window.size, window.slide))
         case TimeWindow():
-            return gcd(window.size, window.slide * every)
+            return gcd(window.size, window.slide)
         case ContextFreeWindow():
             return window.pane
         case SlideByTupleWindow():
@@ -67,7 +68,7 @@ class PaneRanges:
         # Slots without a window need no anchor: they have no events.
         anchor = np.zeros(layout.slots, np.int64)
         anchor[ranges.slot[::-1]] = anchors[::-1]
-        pane = (axis - anchor[slot]) // pane_length(share.window, every=share.every)
+        pane = (axis - anchor[slot]) // pane_length(share.window)
         begins = np.ones(len(slot), np.bool_)
         begins[1:] = (np.diff(slot) != 0) | (np.diff(pane) != 0)
         lo = np.flatnonzero(begins)
@@ -86,9 +87,9 @@ def _axis(share: WindowShare, slot: Ints) -> tuple[Ints, Ints]:
     return np.arange(len(slot)), share.ranges.lo
 
 
-def pane_farm(share: WindowShare, folding: Folding, *, plq: int, wlq: int, level: int = 2) -> Stages:
+def pane_farm(share: WindowShare, pool: WorkerPool, *, plq: int, wlq: int, level: int = 2) -> Stages:
     """The stages of one pane farm: panes, then windows."""
-    return in_two_steps(partial(_Farm.of, share, folding), first=plq, second=wlq, level=level)
+    return in_two_steps(partial(_Farm.of, share, pool), first=plq, second=wlq, level=level)
 
 
 @dataclass(frozen=True)
@@ -96,13 +97,13 @@ class _Farm:
     """A private share and its panes, and what workers do with them."""
 
     share: WindowShare
-    folding: Folding
+    pool: WorkerPool
     panes: PaneRanges
 
     @classmethod
-    def of(cls, share: WindowShare, folding: Folding) -> _Farm:
+    def of(cls, share: WindowShare, pool: WorkerPool) -> _Farm:
         share = share.privately()
-        return cls(share, folding, PaneRanges.of(share))
+        return cls(share, pool, PaneRanges.of(share))
 
     @property
     def windows(self) -> int:
@@ -110,22 +111,23 @@ class _Farm:
 
     def parts(self, workers: int) -> list[Job]:
         # Without a pane there is nothing to fold, but windows still need elements to fold from.
-        nothing = partial(self.folding.lift, self.share.layout.rows.slice(0, 0))
+        none = np.empty(0, np.int64)
+        nothing = partial(self.pool.lift_and_fold, self.share.layout.rows.slice(0, 0), none, none, none)
         cuts = blocks(len(self.panes), workers)
         return [partial(self.fold_panes, first, last) for first, last in cuts] or [nothing]
 
     def fold_panes(self, first: int, last: int) -> Folds:
         panes = self.panes
         base, end = int(panes.lo[first]), int(panes.hi[last - 1])
-        elements = self.folding.lift(self.share.layout.rows.slice(base, end - base))
+        rows = self.share.layout.rows.slice(base, end - base)
         lo, hi = panes.lo[first:last] - base, panes.hi[first:last] - base
-        return self.folding.fold(elements, lo, hi, panes.slot[first:last])
+        return self.pool.lift_and_fold(rows, lo, hi, panes.slot[first:last])
 
     def fold_windows(self, needed: Needed, first: int, last: int) -> Values:
         base, _ = self._span(first, last)
         lo, hi = self.panes.first[first:last] - base, self.panes.last[first:last] - base
-        windows = self.folding.fold(needed(), lo, hi, self.share.ranges.slot[first:last])
-        return self.folding.lower(windows, last - first).owned_by(self.share.windows[first:last])
+        values = self.pool.fold_and_lower(needed(), lo, hi, self.share.ranges.slot[first:last])
+        return values.owned_by(self.share.windows[first:last])
 
     # Between the steps: see `exchange.TwoSteps`.
 

@@ -28,13 +28,18 @@ from typing import Any
 import cloudpickle
 import pyarrow as pa
 
+from sash.arrays import Ints
 from sash.errors import PredicateError, Unsupported
 from sash.operators.arena.owners import this_owner
 from sash.operators.folding.values import Values
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import worker_process_main as process_worker
+from sash.operators.patterns.element_bytes import ElementsStay, NotSent
+from sash.operators.patterns.folding import Folds
 from sash.operators.patterns.worker_process_main import (
+    CombineRequest,
     OverRanges,
+    PartsRequest,
     Request,
     Setup,
     WindowRequest,
@@ -163,9 +168,26 @@ class ProcessWorkers:
         Path(chunk).unlink()
 
     def values(self, chunks: Sequence[str], ranges: Ranges) -> Values:
+        return Values(*self._answer(WindowRequest(tuple(chunks), ranges)))
+
+    def lift_and_fold(self, rows: pa.Table, lo: Ints, hi: Ints, slot: Ints) -> Folds:
+        chunk = self.put(rows, 0, rows.num_rows)
+        try:
+            folds: Folds | NotSent = self._answer(PartsRequest(chunk, lo, hi, slot))
+        finally:
+            self.free(chunk)
+        if isinstance(folds, NotSent):
+            raise ElementsStay(folds.reason)
+        return folds
+
+    def fold_and_lower(self, folds: Folds, lo: Ints, hi: Ints, slot: Ints) -> Values:
+        return Values(*self._answer(CombineRequest(folds, lo, hi, slot)))
+
+    def _answer(self, request: Request) -> Any:
+        """Of the next process that is free."""
         process = self._free.get()
         try:
-            return Values(*process.request(WindowRequest(tuple(chunks), ranges)))
+            return process.request(request)
         finally:
             self._free.put(process)
 

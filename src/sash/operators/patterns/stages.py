@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sash.operators.patterns.declared import Farm, Inner, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
+from sash.operators.patterns.shared_panes import with_shared_panes
 
 Role = Literal["emitter", "worker", "collector", "exchange"]
 
@@ -51,7 +52,8 @@ OWNER = PatternStage("emitter", "owner of the buffer")
 
 
 def graph(pattern: Pattern) -> Graph:
-    """The stages of a pattern as it is declared: level 0."""
+    """The stages of a pattern as it is declared, but for panes that replicas share: level 0."""
+    pattern = with_shared_panes(pattern)
     if not isinstance(pattern, Farm):
         return _inner(pattern)
     first = OWNER if isinstance(pattern, WinFarm) and pattern.model == "agnostic" else EMITTER

@@ -21,7 +21,7 @@ from sash.semantics.window import ContextFreeWindow, Window
 def by_windows(share: WindowShare, replicas: int) -> list[WindowShare]:
     """One share for each worker that has a window."""
     worker = (share.ranges.slot % replicas + _numbers(share.window, share.ranges)) % replicas
-    shares = [share.where(worker == replica, every=replicas) for replica in range(replicas)]
+    shares = [share.where(worker == replica) for replica in range(replicas)]
     return [mine.privately() for mine in shares if len(mine)]
 
 

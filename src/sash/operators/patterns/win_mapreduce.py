@@ -17,15 +17,16 @@ import numpy as np
 import pyarrow as pa
 
 from sash.operators.folding.values import Values
-from sash.operators.patterns.folding import Folding, Folds, dealt, joined
+from sash.operators.patterns.folding import Folds, dealt, joined
 from sash.operators.patterns.thread_pool import Job, Stages
 from sash.operators.patterns.two_step_handover import Needed, in_two_steps
 from sash.operators.patterns.window_share import WindowShare
+from sash.operators.patterns.worker_pool import WorkerPool
 
 
-def win_mapreduce(share: WindowShare, folding: Folding, *, map: int, reduce: int, level: int = 2) -> Stages:
+def win_mapreduce(share: WindowShare, pool: WorkerPool, *, map: int, reduce: int, level: int = 2) -> Stages:
     """The stages of one window map-reduce: partials of partitions, then windows."""
-    return in_two_steps(partial(_Split, share, folding, map), first=map, second=reduce, level=level)
+    return in_two_steps(partial(_Split, share, pool, map), first=map, second=reduce, level=level)
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class _Split:
     """A share whose events are dealt to partitions, and what workers do with them."""
 
     share: WindowShare
-    folding: Folding
+    pool: WorkerPool
     partitions: int
 
     @property
@@ -47,13 +48,13 @@ class _Split:
         rows, ranges = self.share.layout.rows, self.share.ranges
         mine = rows.take(pa.array(np.arange(partition, rows.num_rows, self.partitions)))
         lo, hi = (-((partition - ends) // self.partitions) for ends in (ranges.lo, ranges.hi))
-        return self.folding.fold(self.folding.lift(mine), lo, hi, ranges.slot)
+        return self.pool.lift_and_fold(mine, lo, hi, ranges.slot)
 
     def fold_windows(self, needed: Needed, first: int, last: int) -> Values:
         starts = np.arange(last - first) * self.partitions
         whole = np.zeros(last - first, np.int64)
-        windows = self.folding.fold(needed(), starts, starts + self.partitions, whole)
-        return self.folding.lower(windows, last - first).owned_by(self.share.windows[first:last])
+        values = self.pool.fold_and_lower(needed(), starts, starts + self.partitions, whole)
+        return values.owned_by(self.share.windows[first:last])
 
     # Between the steps: see `exchange.TwoSteps`.
 

@@ -29,8 +29,6 @@ class WindowShare:
     ranges: Ranges
     windows: Ints
     """Where each stands in the list of all windows."""
-    every: int = 1
-    """Of each key it has every n-th window: its private slide is n·S."""
     private: bool = False
     """Whether the layout has no other events than those of its windows."""
 
@@ -53,13 +51,12 @@ class WindowShare:
         )
         return replace(self, layout=layout, ranges=ranges, windows=self.windows[first:last])
 
-    def where(self, chosen: Mask, *, every: int) -> WindowShare:
-        """The chosen windows, which are every n-th of each key; all events stay."""
+    def where(self, chosen: Mask) -> WindowShare:
+        """The chosen windows; all events stay."""
         return replace(
             self,
             ranges=self.ranges.where(chosen),
             windows=self.windows[chosen],
-            every=self.every * every,
             private=False,
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -16,7 +17,8 @@ import pyarrow as pa
 from sash.arrays import Ints
 from sash.operators.bound_query import BoundQuery
 from sash.operators.folding.values import Values, values_over
-from sash.operators.patterns.folding import Folding
+from sash.operators.patterns.element_bytes import NotSent, as_bytes, from_bytes
+from sash.operators.patterns.folding import Folding, Folds
 from sash.operators.windows.ranges import Ranges
 
 PooledRows = Any
@@ -33,6 +35,14 @@ class WorkerPool(Protocol):
     def free(self, chunk: PooledRows) -> None: ...
     def values(self, chunks: Sequence[PooledRows], ranges: Ranges) -> Values:
         """The values of ranges over the rows of these chunks, which follow each other in their table."""
+        ...
+
+    def lift_and_fold(self, rows: pa.Table, lo: Ints, hi: Ints, slot: Ints) -> Folds:
+        """The first of two steps: one element for each [lo, hi) of rows that no other worker needs."""
+        ...
+
+    def fold_and_lower(self, folds: Folds, lo: Ints, hi: Ints, slot: Ints) -> Values:
+        """The second one: one value for each [lo, hi) of the elements."""
         ...
 
 
@@ -56,6 +66,12 @@ class ThreadWorkers:
         rows, start, _ = chunks[0]
         return self.folding.values(*trimmed(rows.slice(start, chunks[-1][2] - start), ranges))
 
+    def lift_and_fold(self, rows: pa.Table, lo: Ints, hi: Ints, slot: Ints) -> Folds:
+        return self.folding.lift_and_fold(rows, lo, hi, slot)
+
+    def fold_and_lower(self, folds: Folds, lo: Ints, hi: Ints, slot: Ints) -> Values:
+        return self.folding.fold_and_lower(folds, lo, hi, slot)
+
 
 @dataclass(frozen=True)
 class AggregatesOver:
@@ -65,6 +81,17 @@ class AggregatesOver:
 
     def over(self, rows: pa.Table, ranges: Ranges) -> tuple[Ints, pa.Table]:
         values = values_over(self.bound, *trimmed(rows, ranges))
+        return values.owners, values.columns
+
+    @cached_property
+    def _folding(self) -> Folding:
+        return Folding.apart(self.bound)
+
+    def lift_and_fold(self, rows: pa.Table, lo: Ints, hi: Ints, slot: Ints) -> Folds | NotSent:
+        return as_bytes(self._folding, self._folding.lift_and_fold(rows, lo, hi, slot))
+
+    def fold_and_lower(self, folds: Folds, lo: Ints, hi: Ints, slot: Ints) -> tuple[Ints, pa.Table]:
+        values = self._folding.fold_and_lower(from_bytes(self._folding, folds), lo, hi, slot)
         return values.owners, values.columns
 
 

@@ -15,7 +15,7 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import cloudpickle
 import pyarrow as pa
@@ -43,6 +43,14 @@ class OverRanges(Protocol):
     def over(self, rows: pa.Table, ranges: Ranges) -> tuple[Ints, pa.Table]:
         """The result rows, and for each the index of the window that it belongs to."""
         ...
+
+
+class FoldsPartsAndWindows(Protocol):
+    """What folds parts of windows, and windows from those. `folds` are elements as bytes (see
+    `element_bytes`)."""
+
+    def lift_and_fold(self, rows: pa.Table, lo: Ints, hi: Ints, slot: Ints) -> Any: ...
+    def fold_and_lower(self, folds: Any, lo: Ints, hi: Ints, slot: Ints) -> tuple[Ints, pa.Table]: ...
 
 
 class Request(Protocol):
@@ -77,6 +85,32 @@ class WindowRequest:
 
 
 @dataclass(frozen=True)
+class PartsRequest:
+    """The first of two steps: one element for each [lo, hi) of the rows of a file."""
+
+    file: str
+    lo: Ints
+    hi: Ints
+    slot: Ints
+
+    def answered_by(self, worker: Worker) -> Any:
+        return worker.two_steps.lift_and_fold(worker.rows((self.file,)), self.lo, self.hi, self.slot)
+
+
+@dataclass(frozen=True)
+class CombineRequest:
+    """The second one: one value for each [lo, hi) of the elements."""
+
+    folds: Any
+    lo: Ints
+    hi: Ints
+    slot: Ints
+
+    def answered_by(self, worker: Worker) -> tuple[Ints, pa.Table]:
+        return worker.two_steps.fold_and_lower(self.folds, self.lo, self.hi, self.slot)
+
+
+@dataclass(frozen=True)
 class WorkerFailure:
     """The computation raised."""
 
@@ -93,13 +127,23 @@ class Worker:
     mapped: dict[str, pa.Table] = field(default_factory=dict)
 
     def values(self, request: WindowRequest) -> tuple[Ints, pa.Table]:
-        # A file that is not requested again is let go, so that its memory is free once it is unlinked.
-        kept = self.mapped
-        self.mapped = {name: kept[name] if name in kept else _mapped(name) for name in request.files}
-        rows = pa.concat_tables(self.mapped.values()) if request.files else self.schema.empty_table()
+        rows = self.rows(request.files)
         if isinstance(self.computation, OverRanges):
             return self.computation.over(rows, request.ranges)
         return whole_windows(self.computation, rows, request.ranges)
+
+    def rows(self, files: tuple[str, ...]) -> pa.Table:
+        """The rows of these files, one after the other."""
+        # A file that is not requested again is let go, so that its memory is free once it is unlinked.
+        kept = self.mapped
+        self.mapped = {name: kept[name] if name in kept else _mapped(name) for name in files}
+        return pa.concat_tables(self.mapped.values()) if files else self.schema.empty_table()
+
+    @property
+    def two_steps(self) -> FoldsPartsAndWindows:
+        computation: Any = self.computation
+        assert isinstance(computation, OverRanges)  # what has no combine is refused for two steps
+        return cast(FoldsPartsAndWindows, computation)
 
 
 def _mapped(name: str) -> pa.Table:

@@ -12,10 +12,11 @@ from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.bounded_input import answer
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
+from sash.operators.patterns.cores import available_cores
 from sash.operators.patterns.declared import KeyFarm, WinSeq, pane_workers
 from sash.operators.patterns.evaluate import evaluator, in_processes, workers_of
 from sash.operators.step_counter import watched
-from sash.planner.auto_declaration import AUTO, Auto, Parallelism, available_cores
+from sash.planner.auto_declaration import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
 from sash.planner.plans.cheapest_pattern import Plan, make_plan
