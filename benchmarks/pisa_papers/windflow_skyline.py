@@ -31,7 +31,7 @@ import sash
 from benchmarks.amta_paper.chart import Chart, Panel, Series
 from benchmarks.amta_paper.measuring import ProgressPrinter, require_same
 from benchmarks.paper_table import PaperTable
-from benchmarks.pisa_papers.skyline_function import Points, skyline
+from benchmarks.pisa_papers.skyline_function import Points, skyline, union
 from sash.aggregation.monoid import Monoid
 from sash.api.stream import Windowed
 
@@ -42,7 +42,9 @@ FULL = 99
 """How many windows come before the first full one."""
 ROUNDS = 3
 LOOSE = 512
-"""Points that are kept unsorted: a skyline is not computed again for each packet."""
+"""Points that are kept as they come: a skyline is not computed again for each packet."""
+Found = Points | tuple[tuple[float, ...], ...]
+"""A skyline, or fewer points than LOOSE of which some may not be in it."""
 
 
 def packets(seconds: float, *, rate: int, seed: int = 2) -> pa.Table:
@@ -63,22 +65,29 @@ def whole(full: int, rows: pa.Table) -> dict[str, Any]:
     return {"points": None if rows.num_rows < full else len(skyline(points(rows)))}
 
 
-def merged(a: Points, b: Points) -> Points:
-    both = np.concatenate((a, b))
-    return both if len(both) < LOOSE else skyline(both)
+def lifted(*point: float) -> Found:
+    return (point,)
 
 
-def lifted(*point: float) -> Points:
-    return np.array([point])
+def merged(a: Found, b: Found) -> Found:
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) + len(b) < LOOSE:
+        return a + b
+    both = union(cleaned(a), cleaned(b))
+    # Further packets cost less beside points as they come.
+    return tuple(map(tuple, both.tolist())) if len(both) < LOOSE // 2 else both
 
 
-def size(found: Points) -> int:
-    return len(skyline(found)) if len(found) else 0
+def cleaned(found: Found) -> Points:
+    return skyline(np.array(found).reshape(-1, len(FEATURES))) if isinstance(found, tuple) else found
+
+
+def size(found: Found) -> int:
+    return len(cleaned(found))
 
 
 SKYLINE = Monoid(
-    "skyline", FEATURES, partial(np.empty, (0, len(FEATURES))), lifted, merged, size, commutative=True,
-    encode=lambda found: found.tobytes(),
+    "skyline", FEATURES, tuple, lifted, merged, size, commutative=True,
+    encode=lambda found: cleaned(found).tobytes(),
     decode=lambda data: np.frombuffer(data).reshape(-1, len(FEATURES)),
     result=lambda types: pa.int64(),
 )  # fmt: skip

@@ -58,7 +58,7 @@ def test_a_controller_that_is_armed_later_and_once_switches_once_and_not_before(
     assert (before, after) == (1, 2)
 
 
-def test_the_switch_under_load_does_not_come_before_the_rate_changes() -> None:
+def test_the_switch_under_load_comes_and_not_before_the_rate_changes() -> None:
     change = under_load.changed(2, 0.7, 0.05, window=1, seconds=3.0, trials=1)
     [(at, before, after, _)] = change.replay.switches
     assert at >= change.before

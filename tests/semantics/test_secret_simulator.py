@@ -13,30 +13,16 @@ from typing import Any
 
 import pytest
 
-from sash.semantics.secret import Axis, Report, Tick, profile, simulate
+from sash.semantics.secret import Axis, simulate
+from tools import secret_runs
+from tools.secret_runs import FAILED, ROUNDED, WAITS, artefact
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_simulator_runs.json").read_text())
 CASES = [(kind, engine) for kind, engines in RECORDED["reports"].items() for engine in engines]
-FAILED = "no scope before t0 or i0"
-WAITS = "the first time is compared with i0, a number"
-ROUNDED = "ω = 1: the number before a window counts as its end"
 
 
 def recorded(kind: str, name: str) -> Iterator[tuple[list[Any], Any]]:
     return zip(RECORDED["inputs"], RECORDED["reports"][kind][name], strict=True)
-
-
-def artefact(kind: str, name: str, given: list[Any], theirs: Any) -> str:
-    """Why the simulator can differ on an input (decision 4); empty where it must not."""
-    engine, (size, slide, times, _) = profile(name), given
-    if theirs is None:
-        return FAILED
-    i0 = engine.scope.count
-    if kind == Axis.TIME or i0 is None:
-        return ""
-    if engine.tick_of(Axis.COUNT) is Tick.TIME and times[0] <= i0(1, size, slide):
-        return WAITS
-    return ROUNDED if size == 1 and Report.NON_EMPTY not in engine.report else ""
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
@@ -65,3 +51,31 @@ def test_artefacts_of_the_simulator_concern_three_engines_only() -> None:
         ("count", "oracle_cep", ROUNDED),
         ("count", "stream", WAITS),
     }
+
+
+def test_the_comparison_can_be_repeated_by_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert secret_runs.main(["compare"]) == 0
+    assert capsys.readouterr().out.endswith("1,500 runs, 14 not equal, 0 unexplained\n")
+    reports = {
+        kind: {name: list(found) for name, found in engines.items()}
+        for kind, engines in RECORDED["reports"].items()
+    }
+    reports["time"]["storm"][0] = [[0]]
+    changed = tmp_path / "runs.json"
+    changed.write_text(json.dumps({"inputs": RECORDED["inputs"], "reports": reports}))
+    assert secret_runs.main(["compare", str(changed)]) == 1
+    assert "unknown: 1" in capsys.readouterr().out
+
+
+def test_inputs_of_a_seed_are_the_same_and_as_the_decision_has_them() -> None:
+    inputs = secret_runs.drawn(2_000, seed=3)
+    assert inputs == secret_runs.drawn(2_000, seed=3) != secret_runs.drawn(2_000, seed=4)
+    assert {size for size, *_ in inputs} == {slide for _, slide, *_ in inputs} == set(range(1, 8))
+    assert {len(times) for _, _, times, _ in inputs} == set(range(1, 17))
+    assert {times[0] for _, _, times, _ in inputs} == set(range(-4, 26))
+    for _, _, times, batches in inputs:
+        assert times == sorted(times)
+        assert len(batches) == len(times)
+        assert set(batches) == set(range(1, batches[-1] + 1))
