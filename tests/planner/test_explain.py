@@ -117,6 +117,16 @@ def test_a_stream_of_each_kind_is_explained_in_ten_lines_of_the_width(window: An
     ]  # fmt: skip
 
 
+def test_what_a_row_window_keeps_has_a_total_per_key_also_where_events_wait() -> None:
+    def kept(**options: Any) -> str:
+        query = over(iter([TABLE]), **options).window(sash.rows(100, every=10)).agg(s=sash.sum("x"))
+        return next(line for line in query.explain().splitlines() if line.startswith("keeps"))
+
+    assert kept() == "keeps    per key: the last 100 events (times and inputs), about 3 kB"
+    waiting = "the last 100 events and 5 more (times and inputs), 3 kB and 30 bytes per waiting event"
+    assert kept(delay=5) == f"keeps    per key: {waiting}"
+
+
 def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
     lines = over(delay=5).rolling(60, 300).agg(n=sash.count()).explain().splitlines()
     assert lines[0] == "rows     one row per event: the last 60, the last 300, up to it"

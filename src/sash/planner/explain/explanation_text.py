@@ -220,12 +220,13 @@ def _keeps(state: State, *, per: str) -> list[tuple[str, str]]:
 
 
 def _state(state: State) -> list[str]:
-    size = (
-        f", about {in_bytes(state.bytes)}"
-        if state.bytes is not None
-        else f", {state.unit_bytes} bytes per event"
-    )
-    return [f"{state.amount}{size}", f"grows {state.growth}"]
+    if state.bytes is not None:
+        size = f"about {in_bytes(state.bytes)}"
+    elif state.full is not None:
+        size = f"{in_bytes(state.full * state.unit_bytes)} and {state.unit_bytes} bytes per waiting event"
+    else:
+        size = f"{state.unit_bytes} bytes per event"
+    return [f"{state.amount}, {size}", f"grows {state.growth}"]
 
 
 def in_seconds(seconds: float) -> str:

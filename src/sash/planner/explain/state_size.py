@@ -42,6 +42,8 @@ class State:
     """The same as a number, where the query alone determines it."""
     unit_bytes: int
     growth: str
+    full: int | None = None
+    """How many a full window holds, where others wait beside them, so that `units` is not known."""
 
     @property
     def bytes(self) -> int | None:
@@ -72,9 +74,9 @@ def _holders(plan: Plan) -> int:
 def _copied(state: State, holders: int) -> State:
     if holders == 1:
         return state
-    units = None if state.units is None else state.units * holders
+    units, full = (None if number is None else number * holders for number in (state.units, state.full))
     amount = f"{state.amount}, in {holders} buckets, each with windows of its own"
-    return replace(state, amount=amount, units=units)
+    return replace(state, amount=amount, units=units, full=full)
 
 
 def _kept(bound: BoundQuery, plan: StatePlan) -> State:
@@ -107,9 +109,11 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
     if len(rings) < len(plan.lanes):
         amount += " and a running aggregate"
     counts = [number for _, number in needs]
-    known = None if waiting or None in counts else max(number or 0 for number in counts)
+    full = None if None in counts else max(number or 0 for number in counts)
+    known = None if waiting else full
     reach = "the longest look-back" if isinstance(bound, BoundRolling) else "a window"
-    return State("events", amount, known, size, f"with the number of events in {reach}{forgets}")
+    growth = f"with the number of events in {reach}{forgets}"
+    return State("events", amount, known, size, growth, full if waiting else None)
 
 
 def _forgets(bound: BoundQuery, plan: StatePlan) -> str:
