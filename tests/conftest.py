@@ -41,6 +41,14 @@ def arenas() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def constants_as_they_are() -> Iterator[None]:
+    """Queries of tests tell the planner of this machine nothing; programs that tests run inherit it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SASH_LEARN", "0")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def quick_jvms() -> Iterator[None]:
     """Of this process and of programs that tests run: unlike JDK_JAVA_OPTIONS, nothing is printed of it."""
     with pytest.MonkeyPatch.context() as patch:

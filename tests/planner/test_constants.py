@@ -130,7 +130,7 @@ def test_spark_is_calibrated_with_a_line_per_constant(
     # A micro-batch has more to do than a stage of a few rows: the state, the journal, the sink.
     assert costs().spark.stateful > costs().spark.python
     query = sash.stream(spark.range(10), time="id").window(sash.rows(2)).agg(n=sash.count())
-    assert "constants of Spark measured, of processes by default" in query.explain("plan")
+    assert "constants of Spark calibrated on 20" in query.explain("plan")
 
 
 @pytest.mark.spark

@@ -6,15 +6,25 @@ others are estimates until somebody calibrates on an idle machine (`task`: about
 busy one). What matters is how they relate to each
 other, which differs far less between machines than they do themselves. `sash calibrate` measures those of
 this process, and with `--spark` those of Spark, once, and keeps them beside the machine code
-(`$SASH_CACHE_DIR`). Without that file plans depend on nothing but the query and its events.
+(`$SASH_CACHE_DIR`). Running queries add how much longer or shorter a micro-batch takes here
+(`seen_in_queries`), unless `$SASH_LEARN` is 0. Without that file plans depend on nothing but the query and
+its events.
+
+    {"process": {…}, "spark": {…}, "calibrated": {"spark": "2026-01-05"},
+     "queries": {"factor": 1.2, "batches": 80}}
 """
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +34,10 @@ FILE = "costs-2.json"
 """The number goes up when a constant changes its meaning."""
 PROCESS, SPARK = "process", "spark"
 """The two parts of the file, of which either may be missing."""
+CALIBRATED, QUERIES = "calibrated", "queries"
+"""When a part was measured, and what running queries have shown since. Either may be missing, too."""
+FIXED = ("epoch", "stateful", "step")
+"""What a micro-batch costs, however little it brings: only plans of streams have it."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +115,14 @@ class SparkCosts:
 
 
 @dataclass(frozen=True)
+class SeenBatches:
+    """What micro-batches of queries have taken, as a multiple of the constants."""
+
+    factor: float = 1.0
+    batches: int = 0
+
+
+@dataclass(frozen=True)
 class Costs:
     """All constants, and where they come from."""
 
@@ -110,6 +132,10 @@ class Costs:
     """Whether those of this process were measured on this machine."""
     spark_measured: bool = False
     """Whether those of Spark were measured, here or on the cluster that was named."""
+    calibrated: tuple[str, str] = field(default=("", ""), compare=False)
+    """When those of the process and those of Spark were, as far as the file has it."""
+    seen: SeenBatches = SeenBatches()
+    """By which `FIXED` are multiplied already."""
 
 
 DEFAULTS = Costs()
@@ -126,19 +152,46 @@ def costs() -> Costs:
     """The constants of this machine as far as they were measured, otherwise the defaults."""
     kept = _kept()
     process, spark = _numbers(ProcessCosts, kept.get(PROCESS)), _numbers(SparkCosts, kept.get(SPARK))
-    if process is None and spark is None:
+    seen = _seen(kept.get(QUERIES))
+    if process is None and spark is None and not seen.batches:
         return DEFAULTS
     return Costs(
-        process or DEFAULTS.process, spark or DEFAULTS.spark,
+        process or DEFAULTS.process, _scaled(spark or DEFAULTS.spark, seen.factor),
         measured=process is not None, spark_measured=spark is not None,
+        calibrated=(_date(kept, PROCESS), _date(kept, SPARK)), seen=seen,
     )  # fmt: skip
+
+
+def _scaled(spark: SparkCosts, factor: float) -> SparkCosts:
+    return replace(spark, **{name: factor * getattr(spark, name) for name in FIXED})
 
 
 def keep(measured: ProcessCosts | SparkCosts) -> Path:
     """Write measured constants beside those of the other part, for this process and all later ones."""
     part = PROCESS if isinstance(measured, ProcessCosts) else SPARK
-    content = {**_kept(), part: asdict(measured)}
-    path().write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    kept = _kept()
+    if part == SPARK:
+        kept.pop(QUERIES, None)  # relative to what was kept before
+    dates = kept.get(CALIBRATED)
+    today = {**(dates if isinstance(dates, dict) else {}), part: datetime.now(UTC).date().isoformat()}
+    return _write({**kept, part: asdict(measured), CALIBRATED: today})
+
+
+def keep_seen(seen: SeenBatches) -> Path:
+    """Write what queries have shown beside what was measured."""
+    return _write({**_kept(), QUERIES: asdict(seen)})
+
+
+def _write(content: Mapping[str, object]) -> Path:
+    """As a whole or not at all: other processes read it at any time."""
+    handle, temporary = tempfile.mkstemp(dir=path().parent, prefix=path().stem, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(json.dumps(content, indent=2) + "\n")
+        Path(temporary).replace(path())
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
     costs.cache_clear()
     return path()
 
@@ -148,8 +201,27 @@ def _kept() -> dict[str, object]:
     with suppress(OSError, ValueError):
         found = json.loads(path().read_text(encoding="utf-8"))
         if isinstance(found, dict):
-            return {part: found[part] for part in (PROCESS, SPARK) if part in found}
+            return {part: found[part] for part in (PROCESS, SPARK, CALIBRATED, QUERIES) if part in found}
     return {}
+
+
+def _seen(kept: object) -> SeenBatches:
+    """Nothing where this is not what queries have shown."""
+    with suppress(TypeError, ValueError):
+        seen = SeenBatches(**kept) if isinstance(kept, dict) else SeenBatches()
+        if (
+            seen.factor > 0
+            and isfinite(seen.factor)
+            and isinstance(seen.batches, int)
+            and seen.batches >= 0
+        ):
+            return seen
+    return SeenBatches()
+
+
+def _date(kept: Mapping[str, object], part: str) -> str:
+    dates = kept.get(CALIBRATED)
+    return str(dates.get(part, "")) if isinstance(dates, dict) else ""
 
 
 def _numbers(of: type[Constants], kept: object) -> Constants | None:

@@ -107,13 +107,16 @@ def _in_words(costs: Costs, *, on_spark: bool) -> str:
     'constants of Spark measured, of processes by default'
     """
     if not on_spark:
-        return "constants of this machine" if costs.measured else "default constants"
-    spark, process = (
-        "measured" if known else "by default" for known in (costs.spark_measured, costs.measured)
+        on = costs.calibrated[0] and f", calibrated on {costs.calibrated[0]}"
+        return f"constants of this machine{on}" if costs.measured else "default constants"
+    process, spark = (
+        (f"calibrated on {date}" if date else "measured") if known else "by default"
+        for known, date in zip((costs.measured, costs.spark_measured), costs.calibrated, strict=True)
     )
+    batches = f"; {costs.seen.batches:,} batches of queries" if costs.seen.batches else ""
     if spark == process:
-        return f"constants of Spark and of processes {spark}"
-    return f"constants of Spark {spark}, of processes {process}"
+        return f"constants of Spark and of processes {spark}{batches}"
+    return f"constants of Spark {spark}, of processes {process}{batches}"
 
 
 def cheapest(costed: tuple[Candidate, ...]) -> Candidate:

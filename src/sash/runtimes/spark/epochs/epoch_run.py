@@ -291,6 +291,10 @@ class ElasticRun:
         found = self.meter.of(batch)
         return () if found is None else found.decisions
 
+    def was_in_one_task(self, batch: int) -> bool:
+        found = self.meter.of(batch)
+        return found is not None and found.in_one_task
+
     @property
     def _last(self) -> BatchMetrics | None:
         return self.meter.batches[-1] if self.meter.batches else None

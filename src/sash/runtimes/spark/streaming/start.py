@@ -36,6 +36,7 @@ from sash.runtimes.spark.epochs.one_task import OneTask
 from sash.runtimes.spark.epochs.store_of_state import require_reachable, warn_of_forgetful_server
 from sash.runtimes.spark.failures import java_in_one_sentence
 from sash.runtimes.spark.joins.streaming_join import JoinStage, StreamingJoin, late_of
+from sash.runtimes.spark.monitoring.small_batches import watch
 from sash.runtimes.spark.packing.columns import flat as flat_columns
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.session import warn_of_costly_settings
@@ -96,11 +97,14 @@ def start(
         register = _register(spark, place)
         early = register is not None and source.folds_early(bound)
         buckets = None if register is None else register.buckets()
-        return start_writing(
+        writing = start_writing(
             source.emitted(bound, tuple(sinks), buckets, early=early, shared=register is not None), sinks,
             checkpoint=place, trigger=trigger, name=name, register=register, early=early,
             on_arrival=_answers_on_arrival(bound),
         )  # fmt: skip
+        if register is not None and isinstance(source.parallelism, Auto):
+            watch(writing, "stateful", sinks.values())
+        return writing
     _require_elastic(epochs)
     if source.idle is not None:
         raise Unsupported("elastic", "a stream with idle=…", "given streams without it")
@@ -129,7 +133,10 @@ def start(
         on_arrival=_answers_on_arrival(bound),
     )  # fmt: skip
     query = start_run(run, source.arriving(stage), trigger=trigger, name=name)
-    return query if elastic is None else ElasticQuery(query, run)
+    if elastic is not None:
+        return ElasticQuery(query, run)
+    watch(query, "epoch", sinks.values(), in_one_task=run.was_in_one_task)
+    return query
 
 
 def _assumed_skew(source: StreamingSource, bound: BoundQuery) -> AssumedSkew | None:
