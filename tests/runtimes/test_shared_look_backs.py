@@ -15,12 +15,21 @@ from sash.aggregation import built_in
 from sash.arrays import Ints
 from sash.errors import NotCommutative, Unsupported
 from sash.operators.bound_query import BoundQuery
+from sash.operators.columns.table_bytes import table_of as opened
 from sash.operators.look_backs_by_pane import LookBackPanes
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinMapReduce
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.packing.columns import HASH, ORDINAL, places
-from sash.runtimes.spark.patterns.active_workers import WORKER
-from sash.runtimes.spark.patterns.shared_look_backs import ROWS, SPAN, LookBackRouter, LookBackWorker
+from sash.runtimes.spark.patterns.shared_look_backs import (
+    BLOCKS,
+    COUNT,
+    PANES,
+    ROWS,
+    SPAN,
+    WORKER,
+    LookBackRouter,
+    LookBackWorker,
+)
 from sash.runtimes.spark.patterns.static_plan import plan_of
 from sash.semantics.look_back_rows import ArrivalEvaluation
 from sash.semantics.reference import Arrival, Batch
@@ -88,17 +97,21 @@ def of_workers(
     counts = {one: (int((hashes == one).sum()), int(np.ptp(times[hashes == one]))) for one in hot}
     of_key = [counts.get(int(one), (None, None)) for one in hashes]
     more = {ORDINAL: range(len(times)), HASH: hashes}
-    more |= {ROWS: [rows for rows, _ in of_key], SPAN: [span for _, span in of_key]}
+    more |= {COUNT: [rows for rows, _ in of_key], SPAN: [span for _, span in of_key]}
     for name, values in more.items():
         rows = rows.append_column(name, pa.array(values, pa.int64()))
-    sent = pa.concat_tables([router.sent(rows.slice(0, cut)), router.sent(rows.slice(cut))])
-    at = sent[WORKER].to_numpy()
-    worker = LookBackWorker(router, bound.output)
-    answers = [
-        pa.Table.from_batches(worker(sent.filter(pa.array(at == one)).to_batches()), bound.output)
-        for one in range(route.workers)
+    blocks = [
+        block for part in (rows.slice(0, cut), rows.slice(cut)) for block in router(part.to_batches())
     ]
-    return pa.concat_tables(answers), np.bincount(at, minlength=route.workers).tolist()
+    sent = pa.Table.from_batches(blocks, BLOCKS)
+    answers, counts = [bound.output.empty_table()], [0] * route.workers
+    for worker in range(route.workers):
+        mine = sent.filter(pa.array(sent[WORKER].to_numpy() == worker))
+        for kind in (ROWS, PANES):
+            counts[worker] += sum(opened(block).num_rows for block in mine[kind].drop_null().to_pylist())
+        given = LookBackWorker(panes, bound.output)(mine.to_batches())
+        answers.append(pa.Table.from_batches(given, bound.output))
+    return pa.concat_tables(answers), counts
 
 
 def in_order(table: pa.Table) -> list[dict[str, Any]]:
