@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from ast import literal_eval
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,17 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 import sash
 from sash.aggregation import built_in
+from sash.aggregation.monoid import Monoid
+from sash.operators.bound_query import BoundQuery
 from sash.operators.bounded_input import answer
 from sash.planner.costs.constants import DEFAULTS, ProcessCosts
 from sash.planner.facts import Facts
+from sash.planner.plans import function_trial
 from sash.planner.plans.function_trial import TriedFirst
+from sash.planner.plans.interpreted_trial import InterpretedFirst, interpreted_facts
 from sash.planner.sampling import counted
 from sash.semantics.reference import Arrival, Batch, evaluate
-from sash.semantics.window import Window
+from sash.semantics.window import ContextFreeWindow, Window
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
@@ -167,6 +172,74 @@ def test_a_slow_function_goes_to_worker_processes_once_it_is_known_to_be_slow() 
     assert pids[0] == os.getpid()
     assert len({*pids} - {os.getpid()}) == 2
     assert pids.count(os.getpid()) < len(pids) / 2
+
+
+def sets(*, work: int = 0) -> Monoid:
+    """The values of a window and the processes that have lifted them, after so many additions each."""
+
+    def lift(x: int) -> frozenset[tuple[int, int]]:
+        sum(range(work))
+        return frozenset([(x, os.getpid())])
+
+    return Monoid(
+        "sets", ("x",), frozenset, lift, frozenset.union,
+        lambda found: [number for pair in sorted(found) for number in pair],
+        commutative=True, result=lambda types: pa.list_(pa.int64()),
+        encode=lambda found: repr(sorted(found)).encode(),
+        decode=lambda data: frozenset(literal_eval(data.decode())),
+    )  # fmt: skip
+
+
+def interpreted(rows: int, window: Window, **aggregates: Monoid) -> tuple[pa.Table, BoundQuery, Facts]:
+    table = pa.table({"t": range(rows), "x": range(rows), "k": [row % 3 for row in range(rows)]})
+    bound = sash.stream(table, time="t", key="k").window(window).agg(**aggregates).bound
+    facts = Facts.of(bound, counted(bound, table, sash.Auto()), where="process", cores=2)
+    return table, bound, interpreted_facts(facts, bound)
+
+
+@pytest.mark.parametrize("trial", [0.0, 1.5, 3.5, 1e9])
+@pytest.mark.parametrize("pattern", [sash.WinSeq(), sash.KeyFarm(2), sash.PaneFarm(1, 1)], ids=str)
+@pytest.mark.parametrize(
+    "window", [sash.rows(7, every=3), sash.sliding(12, every=4), sash.session(2)], ids=str
+)
+def test_differential_aggregates_that_were_tried_first_have_the_same_values(
+    trial: float, pattern: Any, window: Window
+) -> None:
+    chosen = {"n": sash.count(), "top": sash.top_k("x", 2), "s": sash.sum("x"), "kinds": sash.collect("x")}
+    table, bound, facts = interpreted(200, window, **chosen)
+    if not isinstance(window, ContextFreeWindow):
+        pattern = sash.KeyFarm(2)
+    free_processes = replace(DEFAULTS, process=ProcessCosts(start=1.0, handing=1.0))
+    tried = InterpretedFirst(facts, free_processes, trial=trial, clock=Ticks(), pattern=pattern)
+    assert answer(bound, table, evaluate=tried).reports.equals(answer(bound, table).reports)
+
+
+def test_aggregates_whose_calls_take_long_go_to_worker_processes_once_that_is_known() -> None:
+    window = sash.sliding(6, every=3)
+    table, bound, facts = interpreted(900, window, seen=sets(work=300_000), n=sash.count())
+    found = answer(bound, table, evaluate=InterpretedFirst(facts, DEFAULTS)).reports["seen"].to_pylist()
+    pids = [pid for values in found for pid in values[1::2]]
+    assert pids[0] == os.getpid()
+    assert pids.count(os.getpid()) < len(pids) / 2
+    _, collected, _ = interpreted(900, window, seen=sash.collect("x"))
+    assert [values[::2] for values in found] == answer(collected, table).reports["seen"].to_pylist()
+
+
+def test_aggregates_of_cheap_calls_stay_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function_trial, "idle", lambda: 0)
+    table, bound, facts = interpreted(2_000, sash.sliding(60, every=30), seen=sets())
+    found = answer(bound, table, evaluate=InterpretedFirst(facts, DEFAULTS, trial=0.0)).reports["seen"]
+    assert {pid for values in found.to_pylist() for pid in values[1::2]} == {os.getpid()}
+
+
+def test_explain_of_interpreted_aggregates_names_the_trial() -> None:
+    table, _, _ = interpreted(10, sash.tumbling(5), top=sash.top_k("x", 2))
+    windowed = sash.stream(table, time="t").window(sash.tumbling(5))
+    query = windowed.agg(top=sash.top_k("x", 2), n=sash.count()).parallel(sash.Auto(cores=2))
+    assert (
+        "top, interpreted: the first windows here for 0.1 s, the rest in worker processes"
+        in query.explain("plan")
+    )
 
 
 @pytest.mark.spark

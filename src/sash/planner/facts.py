@@ -111,6 +111,8 @@ class Facts:
     """How whole windows are handed to a user's function; None: aggregates."""
     function: float | None = None
     """Seconds that this function takes for a window; None: not known."""
+    processes: bool = False
+    """Whether what Python computes is shared by worker processes, which pays where its calls take long."""
     early: float | None = None
     """How many panes are left when events are folded before they are arranged; None: they are not, because
     the query forbids it, or because few events share a pane."""

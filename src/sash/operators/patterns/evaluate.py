@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -58,25 +58,15 @@ def evaluate(
     if isinstance(pattern, WinSeq) or not len(ranges):
         return evaluated(bound, window, layout, ranges)
     if processes and in_processes(pattern, bound) and len(interpreted_of(bound)) < len(bound.aggregates):
-        return _by_both(pattern, bound, window, layout, ranges)
+        # What Python computes by processes, and then the rest by threads: processes load no machine code.
+        halves = (evaluate(pattern, half, window, layout, ranges) for half in by_language(bound))
+        return beside(bound, halves)
     share, pattern = WindowShare.whole(bound, window, layout, ranges), with_shared_panes(pattern)
     try:
         with _pool(share, pattern, processes=processes) as pool:
             return _run(pattern, share, pool)
     except ElementsStay:
         return evaluate(pattern, bound, window, layout, ranges, processes=False)
-
-
-def _by_both(pattern: Pattern, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
-    """What Python computes, by processes, and then the rest, by threads: processes load no machine code."""
-    objects = interpreted_of(bound)
-    columns: dict[str, pa.ChunkedArray] = {}
-    for names in (objects, [name for name in bound.aggregates if name not in objects]):
-        some = {name: bound.aggregates[name] for name in names}
-        part = replace(bound, query=replace(bound.query, aggregates=some))
-        values = evaluate(pattern, part, window, layout, ranges)
-        columns |= {name: values.columns[name] for name in names}
-    return replace(values, columns=pa.table({name: columns[name] for name in bound.aggregates}))
 
 
 def _run(pattern: Pattern, share: WindowShare, pool: WorkerPool) -> Values:
@@ -107,6 +97,26 @@ def in_processes(pattern: Pattern, bound: BoundQuery) -> bool:
     """Whether aggregates are computed by worker processes: where Python computes them, and several workers
     may be busy at the same time."""
     return busy_workers(pattern) > 1 and bool(interpreted_of(bound))
+
+
+def by_language(bound: BoundQuery) -> list[BoundQuery]:
+    """The query with only the aggregates that Python computes, and with the others, if there are any."""
+    python = interpreted_of(bound)
+    halves = (python, [name for name in bound.aggregates if name not in python])
+    return [
+        replace(
+            bound, query=replace(bound.query, aggregates={name: bound.aggregates[name] for name in half})
+        )
+        for half in halves
+        if half
+    ]
+
+
+def beside(bound: BoundQuery, halves: Iterable[Values]) -> Values:
+    """The values of a query from those of parts of its aggregates, over the same windows."""
+    parts = list(halves)
+    columns = {name: part.columns[name] for part in parts for name in part.columns.column_names}
+    return replace(parts[0], columns=pa.table({name: columns[name] for name in bound.aggregates}))
 
 
 def interpreted_of(bound: BoundQuery) -> list[str]:

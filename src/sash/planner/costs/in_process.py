@@ -11,8 +11,10 @@
     WinMapReduce(m, r) deal events out, fold m partitions, combine m partials of each window
 
 An event is combined twice where windows overlap (two stacks) and once where they do not. What is
-interpreted holds the interpreter, so that its share is 1 whatever the number of threads. Functions over
-whole windows work in processes of their own, which must be started.
+interpreted holds the interpreter, so that its share is 1 whatever the number of threads, until a trial
+shows that it takes long enough for processes of its own (`plans/interpreted_trial.py`). Functions over
+whole windows work in such processes, which must be started. WinFarm(PaneFarm) costs what `shared_panes.py`
+makes of it.
 """
 
 from __future__ import annotations
@@ -29,10 +31,15 @@ from sash.operators.patterns.declared import (
     WinFarm,
     WinMapReduce,
     WinSeq,
+    busy_workers,
 )
+from sash.operators.patterns.shared_panes import with_shared_panes
 from sash.planner.costs.constants import ProcessCosts
-from sash.planner.costs.step import CostStep
+from sash.planner.costs.step import CostStep, total
 from sash.planner.facts import Facts, WindowFacts
+
+INTERPRETED = ", interpreted"
+"""The end of the name of a step that Python computes."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,11 @@ def _folded_early(facts: Facts, costs: ProcessCosts, threads: int) -> CostStep:
     return CostStep("fold panes as events stand", facts.events.rows * (costs.place + folds), 1 / threads)
 
 
+def interpreted_seconds(pattern: Pattern, facts: Facts, costs: ProcessCosts) -> float:
+    """How long Python computes, of all that a query takes."""
+    return total(step for step in process_steps(pattern, facts, costs) if step.what.endswith(INTERPRETED))
+
+
 @dataclass(frozen=True)
 class _ProcessEstimate:
     facts: Facts
@@ -92,6 +104,9 @@ class _ProcessEstimate:
         rows = float(self.facts.events.rows)
         # Where windows begin anywhere, each event is a pane.
         load = Load(rows, cut.windows, rows if cut.panes is None else cut.panes, cut.overlapping)
+        pattern = with_shared_panes(pattern)
+        if self.facts.processes and busy_workers(pattern) > 1:
+            yield from self._sent(pattern, load)
         match pattern:
             case KeyFarm():
                 mine = replace(self._shared(load, pattern.degree), share=self._key_share(pattern.degree))
@@ -102,6 +117,18 @@ class _ProcessEstimate:
                 yield from self._dealt_windows(load, cut, pattern)
             case _:
                 yield from self._inner(pattern, load)
+
+    def _sent(self, pattern: Pattern, load: Load) -> Iterator[CostStep]:
+        """What only worker processes cost."""
+        held = pattern.held if isinstance(pattern, KeyFarm | WinFarm) else pattern
+        elements = load.windows
+        if isinstance(held, PaneFarm):
+            elements += load.panes
+        elif isinstance(held, WinMapReduce):
+            elements += load.windows * held.map
+        yield CostStep("start processes", self.costs.start)
+        yield CostStep("write events to shared memory", load.events * self.facts.columns * self.costs.copy)
+        yield CostStep("take elements and values back", elements * self.costs.handing)
 
     def _inner(self, pattern: Inner, load: Load) -> Iterator[CostStep]:
         match pattern:
@@ -152,7 +179,6 @@ class _ProcessEstimate:
         mine = replace(
             self._shared(load, workers),
             events=load.events * part * workers,
-            panes=load.panes * part * workers,
             overlapping=cut.overlap > workers,
         )
         yield from self._inner(farm.held, mine)
@@ -212,7 +238,7 @@ class _ProcessEstimate:
             apart = self.costs.apart if load.apart else 1.0
             yield CostStep(what, compiled * apart, load.share)
         if interpreted:
-            yield CostStep(f"{what}, interpreted", interpreted)
+            yield CostStep(f"{what}{INTERPRETED}", interpreted, load.share if self.facts.processes else 1.0)
 
 
 def _jobs(first: int, second: int) -> int:

@@ -14,13 +14,14 @@ from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
 from sash.operators.patterns.cores import available_cores
 from sash.operators.patterns.declared import KeyFarm, WinSeq, pane_workers
-from sash.operators.patterns.evaluate import evaluator, in_processes, workers_of
+from sash.operators.patterns.evaluate import evaluator, in_processes, interpreted_of, workers_of
 from sash.operators.step_counter import watched
 from sash.planner.auto_declaration import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
 from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.plans.function_trial import TRIAL, TriedFirst
+from sash.planner.plans.interpreted_trial import InterpretedFirst, interpreted_facts
 from sash.planner.sampling import counted
 from sash.runtimes.flat_window_columns import flat_table
 from sash.runtimes.progress_bar import ProgressReading, shown
@@ -104,13 +105,15 @@ class LocalSource:
         declared = None if isinstance(self.parallelism, Auto) else self.parallelism
         if isinstance(bound, BoundWhole):
             return TriedFirst(self._facts(bound), costs()) if declared is None else evaluator(declared), 1
-        pattern = self.plan(bound).pattern if declared is None else declared
+        plan = None if declared is not None else self.plan(bound)
+        pattern = declared if plan is None else plan.pattern
         assert pattern is not None  # buckets are Spark's
-        # The planner counts on threads: processes only pay where there is a lot to compute.
-        processes = declared is not None and in_processes(pattern, bound)
+        if plan is not None and plan.facts.cores > 1 and interpreted_of(bound):
+            return InterpretedFirst(interpreted_facts(plan.facts, bound), costs(), pattern=pattern), 1
+        processes = in_processes(pattern, bound)
         if isinstance(pattern, KeyFarm) and isinstance(pattern.held, WinSeq) and not processes:
             return evaluated, pattern.degree
-        return evaluator(pattern, processes=processes), 1
+        return evaluator(pattern), 1
 
     def frame(self, reports: pa.Table) -> Any:
         """An answer in the form of the input."""
@@ -134,6 +137,12 @@ class LocalSource:
         if plan.facts.whole and not plan.forced and plan.facts.cores > 1:
             here = f"compute each window, here for the first {TRIAL:g} s; the rest in worker processes if"
             return [*stages, f"{here} that pays, which is known by then"]
+        names = interpreted_of(bound)
+        if names and not plan.forced and plan.facts.cores > 1:
+            first = f"{', '.join(names)}, interpreted: the first windows here for {TRIAL:g} s, the rest in"
+            stages.append(f"{first} worker processes if that pays, which is known by then")
+            if len(names) == len(bound.aggregates):
+                return stages
         return [*stages, *workers_of(plan.pattern, bound, processes=plan.forced)]
 
 
