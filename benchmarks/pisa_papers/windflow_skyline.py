@@ -5,8 +5,8 @@ features go together so far that 4 % of a pane are in its skyline, as in the pap
 
     15   WF(n)            each window from its packets              (`.apply` in worker processes)
     16   PF(1, m)         panes of 10 ms, windows from panes        (a monoid over skylines)
-    17   WF(PF(1, 1), n)  panes of n · 10 ms: how large their skylines are, and what that gains
-    18   nested forms against each other
+    17   longer panes     how large their skylines are: replicas of WF(PF(1, 1), n) have them in the paper
+    18   nested forms against each other: here replicas share panes of 10 ms
 
 Throughput is packets a second that full windows take: each of them stands for the 3,000 packets of 10 ms.
 
@@ -218,7 +218,7 @@ def _table(farms: dict[str, float], sizes: Series, chosen: SkylineSizes) -> Pape
     table.add(
         "16: PF(1, 1) → PF(1, 2)", paper="close to ideal",
         here=f"{farms['PF(1, 2)'] / farms['PF(1, 1)']:.2f} ×",
-        why="a monoid over objects is interpreted, and threads take turns",
+        why="one process lifts packets and folds panes, and only then two fold windows",
     )  # fmt: skip
     table.add(
         "17: packets in the skyline of a pane", paper="4 %; 25 % more points for 20 ms",
@@ -230,6 +230,6 @@ def _table(farms: dict[str, float], sizes: Series, chosen: SkylineSizes) -> Pape
         "18: WF(PF(1, 1), 2), WF(PF(1, 2), 2) against PF(1, 2)",
         paper="WF(PF(2, 3), 10) 1.35 × PF on all cores",
         here=", ".join(f"{farms[f'WF(PF(1, {m}), 2)'] / farms['PF(1, 2)']:.2f} ×" for m in (1, 2)),
-        why="threads take turns, and each replica lifts the packets that it shares with the other",
+        why="replicas share panes, in no more processes than there are cores",
     )  # fmt: skip
     return table

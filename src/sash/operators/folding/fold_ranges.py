@@ -11,6 +11,7 @@ between, machine code does all three in one pass (`values`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat, starmap
 from typing import Any, Protocol
 
 import numpy as np
@@ -141,14 +142,17 @@ class ObjectFolder:
 
     def lift(self, rows: pa.Table, *, known: Mask | None = None) -> Elements:
         columns = [rows[column].to_pylist() for column in self.monoid.columns]
-        events = list(zip(*columns, strict=True)) if columns else [()] * rows.num_rows
+        events = zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
         valid = self.known(rows) if known is None else known
-        counts = [True] * len(events) if valid is None else valid.tolist()
+        lifted: list[Any]
         with lifting(self.monoid):
-            lifted: list[Any] = [
-                self.monoid.lift(*event) if there else self.monoid.identity()
-                for event, there in zip(events, counts, strict=True)
-            ]
+            if valid is None:
+                lifted = list(starmap(self.monoid.lift, events))
+            else:
+                lifted = [
+                    self.monoid.lift(*event) if there else self.monoid.identity()
+                    for event, there in zip(events, valid.tolist(), strict=True)
+                ]
         return self.elements(lifted, valid, returned_by="lift")
 
     def objects(self, elements: Elements) -> list[Any]:
