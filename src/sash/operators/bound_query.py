@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnitError, UnknownColumn, Unsupported
-from sash.operators.columns.arrow_columns import kind_of
+from sash.operators.columns.arrow_columns import kind_of, require_key_type
 from sash.operators.columns.times import require_time_type
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.late_rows import late_schema
@@ -51,8 +51,7 @@ class BoundQuery:
             object.__setattr__(self, "query", replace(self.query, aggregates=timed))
         for key in self.keys:
             self._check_column("key", key)
-            if pa.types.is_nested(self.schema.field(key).type):
-                raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
+            require_key_type(key, self.schema.field(key).type)
         self._check_time()
         for name, monoid in self.aggregates.items():
             require_inputs(name, monoid, self.schema)

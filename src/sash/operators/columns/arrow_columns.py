@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Kind
 from sash.arrays import Array, Bytes, Ints, Mask
+from sash.errors import Unsupported
 
 
 def kind_of(type_: pa.DataType) -> Kind:
@@ -113,3 +114,9 @@ def _zero(type_: pa.DataType) -> pa.Scalar:
     if _counts_units(type_):
         return pa.scalar(0, _storage(type_)).cast(type_)
     return pa.scalar(False if pa.types.is_boolean(type_) else 0, type_)
+
+
+def require_key_type(key: str, type_: pa.DataType) -> None:
+    """Unsupported unless values of this type can be keys."""
+    if pa.types.is_nested(type_):
+        raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")

@@ -11,7 +11,6 @@ here between two batches but how far time has come.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Self
@@ -19,7 +18,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.stores.values import reading, seal, unseal
+from sash.aggregation.stores.values import reading, seal_json, unseal_json
 from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer
 from sash.operators.bound_query import BoundQuery
@@ -58,11 +57,11 @@ class PanePartsOperator:
 
     def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
         with reading("the state of panes"):
-            self.clock.value = json.loads(bytes(unseal(HEADER, header)))["watermark"]
+            self.clock.value = unseal_json(HEADER, header)["watermark"]
         self._folded = []
 
     def save(self) -> Saved:
-        return Saved(seal(HEADER, json.dumps({"watermark": self.clock.value, "keys": 0}).encode()))
+        return Saved(seal_json(HEADER, {"watermark": self.clock.value, "keys": 0}))
 
     def insert(self, rows: pa.Table, ordinals: Ints) -> pa.Table:
         rows, times, late = judged(self.bound, rows, self._on_time, none=self._no_late)

@@ -18,7 +18,8 @@ from functools import cached_property
 import pyarrow as pa
 
 from sash.aggregation.kernels.compiler.function_source import carry_source
-from sash.errors import ArgumentError, PredicateError, UnitError, UnknownColumn, Unsupported
+from sash.errors import ArgumentError, PredicateError, UnitError, UnknownColumn
+from sash.operators.columns.arrow_columns import require_key_type
 from sash.operators.columns.times import FARTHEST, require_time_type
 from sash.operators.joins.hash_band_or_matrix import Equality, Strategy, choose, equality
 from sash.operators.late_rows import LATE_REASON, late_schema
@@ -49,8 +50,7 @@ class BoundSide:
                     whose = f"{argument} of the {self.side.value} stream"
                     raise UnknownColumn(whose, name, self.schema.names)
         for key in self.keys:
-            if pa.types.is_nested(self.schema.field(key).type):
-                raise Unsupported("key", key, "a column of a simple type, not a struct, list or map")
+            require_key_type(key, self.schema.field(key).type)
         require_time_type(self.time, self.time_type)
         if LATE_REASON in self.schema.names:
             raise ArgumentError("data", LATE_REASON, "a name that the late output does not use itself")

@@ -9,7 +9,6 @@ of a chunk still wait follows from the watermark.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregation.stores.values import reading, require_layout, seal, unseal
+from sash.aggregation.stores.values import reading, require_layout, seal_json, unseal_json
 from sash.arrays import Ints, Mask
 from sash.operators.columns.times import to_integers
 from sash.operators.joins.bound_join import BoundSides
@@ -99,7 +98,7 @@ class TwoSidedOperator(ABC):
             "live": {number: [chunk.side.value, self._extent(chunk)] for number, chunk in live},
             **self._facts(),
         }
-        return Saved(seal(HEADER, json.dumps(facts).encode()), *self._chunks.take())
+        return Saved(seal_json(HEADER, facts), *self._chunks.take())
 
     def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
         """All rows are at hand: chunks of the store are read only to be merged."""
@@ -113,7 +112,7 @@ class TwoSidedOperator(ABC):
         operator = cls(bound)
         if header is not None:
             with reading("the state of a join"):
-                operator._restore(json.loads(bytes(unseal(HEADER, header))), chunks)
+                operator._restore(unseal_json(HEADER, header), chunks)
         return operator
 
     def _restore(self, facts: dict[str, Any], chunks: Mapping[int, bytes]) -> None:

@@ -16,7 +16,6 @@ and late rows look the same for any number of them. See `sash.operators.protocol
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.stores.values import reading, require_layout, seal, unseal
+from sash.aggregation.stores.values import reading, require_layout, seal, seal_json, unseal, unseal_json
 from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
 from sash.operators.answer import Answer
@@ -193,7 +192,7 @@ class OperatorOnStream:
             "tuples": tuples,
             "windows": windows,
         }
-        return Saved(seal(HEADER, json.dumps(facts).encode()), written, dropped)
+        return Saved(seal_json(HEADER, facts), written, dropped)
 
     @classmethod
     def load(
@@ -256,7 +255,7 @@ def _opened(number: int, chunks: Mapping[int, bytes]) -> pa.Table:
 
 def _facts_in(header: bytes) -> dict[str, Any]:
     with reading("the header of an operator"):
-        facts: dict[str, Any] = json.loads(bytes(unseal(HEADER, header)))
+        facts: dict[str, Any] = unseal_json(HEADER, header)
         return dict(facts)
 
 

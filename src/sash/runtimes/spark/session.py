@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.errors import SparkNoSuchElementException
 from pyspark.sql import SparkSession
 
-from sash.errors import MissingDependency, SashWarning
+from sash.errors import ArgumentError, MissingDependency, SashWarning
 from sash.runtimes import worker_daemon
 from sash.runtimes.spark.compat import existing_session, is_connect
 from sash.runtimes.spark.quiet_console import quiet_start
@@ -103,6 +103,17 @@ def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: st
         builder = builder.config(name, value)
     with quiet_start():
         return builder.getOrCreate()
+
+
+def require_session(given: SparkSession | None) -> SparkSession:
+    """The session that was given, or the one of this process; ArgumentError where there is none."""
+    session = given or existing_session()
+    if session is None:
+        raise ArgumentError(
+            "spark", None, "a SparkSession", message="there is no active Spark session",
+            hint="Make one first: sash.spark_session().",
+        )  # fmt: skip
+    return session
 
 
 def _workers_find_sash(settings: Mapping[str, str]) -> bool:

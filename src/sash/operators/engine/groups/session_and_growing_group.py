@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -138,11 +139,8 @@ class RunGroup:
         self.lane.open(turn.slots[still.slot], first, last, folds)
 
     def next_close(self, slots: Ints, now: int) -> Ints:
-        closes = np.full(len(slots), NEVER)
-        if self.kind.closes_by_time:
-            some = np.flatnonzero(~self.lane.is_empty(slots))
-            closes[some] = self.kind.wakes(self.lane.bounds(slots[some])[1])
-        return closes
+        is_open = ~self.lane.is_empty(slots)
+        return closing(self.track, is_open, lambda some: self.lane.bounds(slots[some])[1])
 
     def expires(self, newest: Ints) -> Ints:
         return expiry(self.track, newest)
@@ -208,12 +206,9 @@ class RowRunGroup:
         return replace(ranges, lo=begin[ranges.lo], hi=end[ranges.hi - 1])
 
     def next_close(self, slots: Ints, now: int) -> Ints:
-        closes, held = np.full(len(slots), NEVER), self.lane.held(slots)
-        kind: GrowingKind = self.track.kind  # type: ignore[type-arg, assignment]
-        if kind.closes_by_time:
-            some = np.flatnonzero(held.head < held.count)
-            closes[some] = kind.wakes(held.time_at(some, held.count[some] - 1))
-        return closes
+        held = self.lane.held(slots)
+        is_open = held.head < held.count
+        return closing(self.track, is_open, lambda some: held.time_at(some, held.count[some] - 1))
 
     def expires(self, newest: Ints) -> Ints:
         return expiry(self.track, newest)
@@ -223,6 +218,16 @@ class RowRunGroup:
 
     def forget(self, slots: Ints) -> None:
         self.lane.let_go(slots, np.full(len(slots), NEVER))
+
+
+def closing(track: Track, is_open: Mask, last: Callable[[Ints], Ints]) -> Ints:
+    """When time alone closes the open windows of keys, `last` being the times of their last events."""
+    closes = np.full(len(is_open), NEVER)
+    kind: GrowingKind = track.kind  # type: ignore[type-arg, assignment]
+    if kind.closes_by_time:
+        some = np.flatnonzero(is_open)
+        closes[some] = kind.wakes(last(some))
+    return closes
 
 
 def expiry(track: Track, newest: Ints) -> Ints:

@@ -19,7 +19,6 @@ another query) is emptied and built again from snapshot and journal.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
@@ -28,7 +27,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from sash.aggregation.stores.values import reading, require_layout, seal, unseal
+from sash.aggregation.stores.values import reading, require_layout, seal_json, unseal_json
 from sash.operators.engine.saving import recent_entries, snapshot
 from sash.operators.engine.saving.journal_entries import Entry, Payloads, cut, joined, parts_of
 from sash.operators.protocol import Saved
@@ -90,12 +89,12 @@ class JournalHead:
     @classmethod
     def of(cls, header: bytes) -> JournalHead:
         with reading("the header of an operator"):
-            facts = json.loads(bytes(unseal(HEADER, header)))
+            facts = unseal_json(HEADER, header)
             require_layout("the state of a query", facts.get("layout"), LAYOUT)
             return cls(**facts | {"runs": tuple(EntryRun(*run) for run in facts["runs"])})
 
     def sealed(self) -> bytes:
-        return seal(HEADER, json.dumps(asdict(self)).encode())
+        return seal_json(HEADER, asdict(self))
 
     @property
     def begin(self) -> int:

@@ -25,6 +25,7 @@ from sash.runtimes.spark.files.open_files import located, partition_values
 from sash.runtimes.spark.files.parquet_files import PATH, ParquetReader, first_schema
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.row_packing import RowPacking
+from sash.runtimes.spark.session import require_session
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
 if TYPE_CHECKING:
@@ -110,15 +111,7 @@ def read_stream_parquet(
                 name, options[name], f"one of the options {', '.join(OPTIONS)}",
                 hint=did_you_mean(name, OPTIONS),
             )  # fmt: skip
-    session = spark or SparkSession.getActiveSession()
-    if session is None:
-        raise ArgumentError(
-            "spark",
-            None,
-            "a SparkSession",
-            message="there is no active Spark session",
-            hint="Make one first: sash.spark_session().",
-        )
+    session = require_session(spark)
     located(path)
     declared = _first_schema(session, path, options) if schema is None else _declared(schema)
     reader = session.readStream.schema(FILE_SCHEMA).format(FORMAT)

@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
 from sash.errors import ArgumentError, StoreError
 from sash.runtimes.folder_paths import resolved
-from sash.runtimes.spark.compat import HadoopFolder, existing_session
+from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.files.same_place import same_place
+from sash.runtimes.spark.session import require_session
 from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
 from sash.runtimes.spark.sinks.protocol import BATCH, Reads, writer_of
@@ -150,15 +151,7 @@ def published(
     `ArgumentError`, since nothing there has their columns. A column that was added later is
     null in earlier rows.
     """
-    session, root = spark or existing_session(), fspath(path)
-    if session is None:
-        raise ArgumentError(
-            "spark",
-            None,
-            "a SparkSession",
-            message="there is no active Spark session",
-            hint="Make one first: sash.spark_session().",
-        )
+    session, root = require_session(spark), fspath(path)
     manifests = Manifests(session, root)
     found = manifests.published()
     for one in found:
