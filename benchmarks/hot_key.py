@@ -102,11 +102,21 @@ def main() -> int:
 
 
 def on_spark(chosen: Namespace) -> list[Table]:
-    spark = sash.spark_session(master="local[2]", app="hot key", spark_sql_shuffle_partitions="2")
+    wanted = [part for part in PARTS if part in ON_SPARK & set(chosen.only)]
+    tables: list[Table] = []
+    # Where all buckets have a task of their own, that may be more than there are cores.
+    for cores, parts in ((2, {*wanted} - {"busy"}), (hot_key_streams.BUCKETS, {*wanted} & {"busy"})):
+        if parts:
+            tables += on_cores(cores, [part for part in wanted if part in parts], chosen)
+    return tables
+
+
+def on_cores(cores: int, parts: list[str], chosen: Namespace) -> list[Table]:
+    spark = sash.spark_session(master=f"local[{cores}]", app="hot key", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("OFF")
     tables: list[Table] = []
     with tempfile.TemporaryDirectory() as folder:
-        for part in (part for part in PARTS if part in ON_SPARK & set(chosen.only)):
+        for part in parts:
             static = part in ("batch", "rolling")
             spark.conf.set("spark.sql.shuffle.partitions", "2" if static else str(hot_key_streams.BUCKETS))
             tables += measured(spark, part, Path(folder), chosen)

@@ -132,7 +132,8 @@ def _without(name: str) -> Iterator[None]:
 
 
 def busy(spark: SparkSession, folder: Path, *, quick: bool) -> Table:
-    """Seconds of the busiest task of the step against the mean of all, over all batches."""
+    """Seconds of the busiest task of the step against the mean of a task for each bucket, over all batches;
+    a batch that one task computes alone has that many times the mean."""
     table = Table(f"streams, {BUCKETS} buckets, no hint: seconds of the busiest task", "mean of all")
     table.start()
     rows, batches = (20_000, 2) if quick else (1_200_000, 6)
@@ -150,6 +151,6 @@ def busy(spark: SparkSession, folder: Path, *, quick: bool) -> Table:
             with patch.object(epoch_run, "metrics_of", metered):
                 timed(spark, path, name, 0)
             busiest = sum(max(tasks) for tasks in seen if tasks)
-            mean = sum(sum(tasks) / len(tasks) for tasks in seen if tasks)
+            mean = sum(sum(tasks) / BUCKETS for tasks in seen)
             table.add(f"{share:.0%}: {name}", busiest, busiest / mean if mean else 0.0, limit=PROMISED)
     return table
