@@ -1,10 +1,19 @@
 """One hot key on Spark: the planner's choice against plain grouping by key; streams: `hot_key_streams`.
 
-    python -m benchmarks.hot_key [--quick] [--json PATH] [--rounds 3] [--only batch counted ranges streams]
+    python -m benchmarks.hot_key [--quick] [--json PATH] [--rounds 3] [--only PART …]
 
-99 of 100 rows have the same key. Grouped by key, one task computes almost all of them while the others
-wait; the planner has panes folded where rows lie, so that all tasks work on that key. Both plans write to
-nowhere. Two cores; the planner's choice must be at least 1.5 times as fast.
+    batch       99 of 100 rows have one key: the planner's choice against grouping by key
+    rolling     look-backs of a key with 90 % of the rows: two workers against one bucket
+    counted     without Spark: what the busiest task gets, on streams and of static look-backs
+    turned      without Spark: the skew turns to another key in the middle of a run
+    ranges      without Spark: what sharing by ranges could save
+    streams     runs of streams against even keys
+    costs       what finding hot keys costs where there are none
+    busy        seconds of the busiest task against the mean of all
+
+`batch`: grouped by key, one task computes almost all rows while the others wait; the planner has panes
+folded where rows lie, so that all tasks work on that key. Both plans write to nowhere. Two cores; the
+planner's choice must be at least 1.5 times as fast.
 """
 
 from __future__ import annotations
@@ -17,14 +26,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sash
-from benchmarks import hot_key_streams
+from benchmarks import hot_key_changes, hot_key_look_backs, hot_key_streams
 from benchmarks.harness import Table, finish, options, race
+from benchmarks.spark.inputs import written
 from sash.operators.bound_query import BoundQuery
 from sash.planner.plans.cheapest_pattern import Plan
 from sash.runtimes.spark.batch.static_source import SparkSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+PARTS = ("batch", "rolling", "counted", "turned", "ranges", "streams", "costs", "busy")
+ON_SPARK = {"batch", "rolling", "streams", "costs", "busy"}
 
 
 @dataclass(frozen=True)
@@ -75,30 +88,58 @@ def compare(df: DataFrame, *, rounds: int) -> Table:
 
 
 def main() -> int:
-    chosen = options("One hot key on Spark.", parts=("batch", "counted", "ranges", "streams"))
-    tables = [hot_key_streams.counted(quick=chosen.quick)] if "counted" in chosen.only else []
+    chosen = options("One hot key on Spark.", parts=PARTS)
+    tables: list[Table] = []
+    if "counted" in chosen.only:
+        tables += [of.counted(quick=chosen.quick) for of in (hot_key_streams, hot_key_look_backs)]
+    if "turned" in chosen.only:
+        tables.append(hot_key_changes.turned(quick=chosen.quick))
     if "ranges" in chosen.only:
         tables.append(hot_key_streams.ranges(quick=chosen.quick, rounds=chosen.rounds))
-    if {"batch", "streams"} & set(chosen.only):
+    if ON_SPARK & set(chosen.only):
         tables += on_spark(chosen)
     return finish(tables, chosen)
 
 
 def on_spark(chosen: Namespace) -> list[Table]:
-    partitions = {"batch": "2", "streams": str(hot_key_streams.BUCKETS)}
-    spark = sash.spark_session(master="local[2]", app="hot key", spark_sql_shuffle_partitions="2")
+    wanted = [part for part in PARTS if part in ON_SPARK & set(chosen.only)]
+    tables: list[Table] = []
+    # Where all buckets have a task of their own, that may be more than there are cores.
+    for cores, parts in ((2, {*wanted} - {"busy"}), (hot_key_streams.BUCKETS, {*wanted} & {"busy"})):
+        if parts:
+            tables += on_cores(cores, [part for part in wanted if part in parts], chosen)
+    return tables
+
+
+def on_cores(cores: int, parts: list[str], chosen: Namespace) -> list[Table]:
+    spark = sash.spark_session(master=f"local[{cores}]", app="hot key", spark_sql_shuffle_partitions="2")
     spark.sparkContext.setLogLevel("OFF")
     tables: list[Table] = []
     with tempfile.TemporaryDirectory() as folder:
-        for part in partitions.keys() & set(chosen.only):
-            spark.conf.set("spark.sql.shuffle.partitions", partitions[part])
-            if part == "batch":
-                df = trades(spark, 50_000 if chosen.quick else 5_000_000, Path(folder))
-                tables.append(compare(df, rounds=1 if chosen.quick else chosen.rounds))
-            else:
-                tables += hot_key_streams.streamed(spark, Path(folder), quick=chosen.quick)
+        for part in parts:
+            static = part in ("batch", "rolling")
+            spark.conf.set("spark.sql.shuffle.partitions", "2" if static else str(hot_key_streams.BUCKETS))
+            tables += measured(spark, part, Path(folder), chosen)
     spark.stop()
     return tables
+
+
+def measured(spark: SparkSession, part: str, folder: Path, chosen: Namespace) -> list[Table]:
+    """The tables of a part."""
+    quick, rounds = chosen.quick, 1 if chosen.quick else chosen.rounds
+    match part:
+        case "batch":
+            return [compare(trades(spark, 50_000 if quick else 5_000_000, folder), rounds=rounds)]
+        case "rolling":
+            path = written(
+                folder / "rolling", hot_key_streams.events(20_000 if quick else 3_000_000, 0.9), files=2
+            )
+            return [hot_key_look_backs.against_one_bucket(spark.read.parquet(str(path)), rounds=rounds)]
+        case "streams":
+            return hot_key_streams.streamed(spark, folder, quick=quick)
+        case "costs":
+            return [hot_key_changes.costs(spark, folder, quick=quick, rounds=rounds)]
+    return [hot_key_changes.busy(spark, folder, quick=quick)]
 
 
 if __name__ == "__main__":

@@ -203,14 +203,14 @@ def streamed(spark: SparkSession, folder: Path, *, quick: bool) -> list[Table]:
             path = written(folder / f"{name} {share}", events(rows, share), files=batches)
             ways = {"": 0.1} if name != "apply" or not share else {", kept": float("inf"), ", shared": 0.1}
             for way, least in ways.items():
-                spent = _run(spark, path, name, steps, least=least)
+                spent = timed(spark, path, name, steps, least=least)
                 even.setdefault(name, spent)
                 limit = {"apply, shared": 1 / 0.8, "apply, kept": None}.get(name + way, 1 / 0.9)
                 table.add(f"{share:.0%}: {name}{way}", spent, spent / even[name], limit=limit)
     return [table]
 
 
-def _run(spark: SparkSession, path: Path, name: str, steps: int, *, least: float) -> float:
+def timed(spark: SparkSession, path: Path, name: str, steps: int, *, least: float = 0.1) -> float:
     """Seconds of a stream over these files, one of them a batch."""
     schema = struct_of(events(0, 0.0).schema)
     df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(path))

@@ -1,6 +1,6 @@
 """Look-backs of hot keys on static DataFrames, by several tasks: see `operators.look_backs_by_pane`.
 
-    rows ──count by key, in generated code──▶ hot keys: rows, first time, last time
+    rows ──count some by key, in generated code──▶ hot keys: how many rows, over how much time
     rows + hot keys ──▶ mapInArrow: route, fold panes of hot keys ──shuffle──▶ mapInArrow: look-backs
 
 A key is hot if it has more than half of what each of the workers would have on average; there are at most
@@ -39,6 +39,8 @@ COUNT, SPAN, ALL = "__sash_count", "__sash_span", "__sash_all"
 ROWS, PANES = "rows", "panes"
 BLOCKS = pa.schema([(WORKER, pa.int64()), (ROWS, pa.binary()), (PANES, pa.binary())])
 """A block of rows for a worker, or one of panes."""
+SAMPLED = 16
+"""One of so many rows is counted, by a hash of where it stands. No answer depends on which keys are hot."""
 
 
 def look_backs_of_workers(rows: DataFrame, query: BucketQuery, plan: StaticPlan) -> DataFrame:
@@ -67,15 +69,16 @@ def look_back_stages(panes: LookBackPanes, plan: StaticPlan, keys: str) -> list[
 
 
 def with_hot_keys(rows: DataFrame, query: BucketQuery, *, workers: int) -> DataFrame:
-    """Rows of hot keys with how many the key has, and from when to when; of others with nulls."""
+    """Rows of hot keys with about how many the key has, over how much time; of others with nulls."""
     bound = query.bound
     time = by_position.places(query.columns)[query.columns.index(bound.time)]
     stamp = pa.types.is_timestamp(bound.time_type)
     ticks = f"unix_micros(CAST({time} AS TIMESTAMP))" if stamp else f"CAST({time} AS BIGINT)"
     counts = (
         rows.where(f"{time} IS NOT NULL")
+        .where(f"pmod(hash({ORDINAL}), {SAMPLED}) = 0")
         .groupBy(HASH)
-        .agg(F.expr(f"count(1) AS {COUNT}"), F.expr(f"max({ticks}) - min({ticks}) AS {SPAN}"))
+        .agg(F.expr(f"count(1) * {SAMPLED} AS {COUNT}"), F.expr(f"max({ticks}) - min({ticks}) AS {SPAN}"))
     )
     every = counts.agg(F.sum(COUNT).alias(ALL))
     hot = counts.crossJoin(F.broadcast(every)).where(f"{2 * workers} * {COUNT} > {ALL}").drop(ALL)

@@ -1,0 +1,100 @@
+"""Look-backs of a hot key on static DataFrames: what each task gets, and the time against one bucket.
+
+Part of `python -m benchmarks.hot_key`. Counted are rows and panes that reach a task, with blocks and panes
+as on Spark. `against_one_bucket` needs two cores that have nothing else to do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+import sash
+from benchmarks.harness import Table, race
+from benchmarks.hot_key_streams import BUCKETS, PROMISED, SHARES, events
+from sash.arrays import Ints
+from sash.operators.columns.table_bytes import table_of
+from sash.operators.look_backs_by_pane import LookBackPanes
+from sash.operators.patterns.declared import PaneFarm
+from sash.runtimes.spark.batch.bucket_query import BucketQuery
+from sash.runtimes.spark.packing.blocks import ROWS as BLOCK
+from sash.runtimes.spark.packing.columns import HASH, ORDINAL, places
+from sash.runtimes.spark.patterns.shared_look_backs import (
+    COUNT,
+    PANES,
+    ROWS,
+    SPAN,
+    WORKER,
+    LookBackRouter,
+)
+from sash.runtimes.spark.patterns.static_plan import plan_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+REACH = 1 / 1.6
+
+
+def rolling(data: Any) -> sash.WindowQuery:
+    return (
+        sash.stream(data, time="ts", key="k")
+        .rolling("1 minute")
+        .agg(n=sash.count(), s=sash.sum("v"), hi=sash.max("v"))
+    )
+
+
+def counted(*, quick: bool) -> Table:
+    """The busiest of as many workers as streams have buckets."""
+    table = Table(f"static rolling, {BUCKETS} workers: busiest task, counted", "mean of all")
+    table.start()
+    rows = 20_000 if quick else 400_000
+    for share in SHARES:
+        found = elements(events(rows, share))
+        ratio = float(found.max() / found.mean())
+        table.add(f"{share:.0%}: rows and panes", 0.0, ratio, limit=PROMISED)
+        table.add(f"{share:.0%}: all that is sent, of the rows", 0.0, float(found.sum() / rows))
+    return table
+
+
+def elements(data: pa.Table) -> Ints:
+    """How many rows and panes each worker gets; key 0 is hot."""
+    bound = rolling(data).bound
+    panes = LookBackPanes.of(bound, workers=BUCKETS)
+    assert panes is not None
+    query, route = BucketQuery(bound, tuple(bound.columns)), plan_of(PaneFarm(BUCKETS, BUCKETS)).route
+    keys, times = data["k"].to_numpy(), np.arange(data.num_rows) * 1000
+    hot = keys == 0
+    named = data.select(list(query.columns)).rename_columns(places(query.columns))
+    known = {
+        ORDINAL: np.arange(len(keys)),
+        HASH: keys,
+        COUNT: np.where(hot, hot.sum(), 0),
+        SPAN: np.where(hot, np.ptp(times[hot]), 0),
+    }
+    for name, values in known.items():
+        named = named.append_column(name, pa.array(values))
+    router, counts = LookBackRouter(query, panes, route), np.zeros(BUCKETS, np.int64)
+    for start in range(0, len(keys), BLOCK):
+        for block in router.blocks(named.slice(start, BLOCK)).to_pylist():
+            counts[block[WORKER]] += table_of(block[ROWS] or block[PANES]).num_rows
+    return counts
+
+
+def against_one_bucket(df: DataFrame, *, rounds: int) -> Table:
+    """Two workers for the look-backs of a key with 90 % of the rows against one task that has all of it."""
+    query = rolling(df)
+    ways = {"one bucket": sash.KeyFarm(1), "by key": sash.KeyFarm(2), "shared": sash.PaneFarm(2, 2)}
+    queries = {way: query.parallel(pattern) for way, pattern in ways.items()}
+    table = Table("static rolling, one key with 90 % of the rows, two cores", "one bucket")
+    table.start()
+    seconds = race({way: lambda one=one: _nowhere(one) for way, one in queries.items()}, rounds=rounds)
+    for way, spent in seconds.items():
+        limit = REACH if way == "shared" else None
+        table.add(way, spent, spent / seconds["one bucket"], limit=limit)
+    return table
+
+
+def _nowhere(query: sash.WindowQuery) -> None:
+    query.dataframe().write.format("noop").mode("overwrite").save()
