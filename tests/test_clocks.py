@@ -19,6 +19,7 @@ READERS = {
     "engines/probe.py": "the date of a report",
     "engines/spark_structured.py": "asks how Spark's own windows treat it",
     "operators/arena/arena_folder.py": "compared with files' times; one that goes too early is built again",
+    "planner/costs/constants.py": "shown: the day of a calibration",
     "runtimes/spark/epochs/epoch_step.py": "hosts share no other; bounded by durations in `epoch_metering`",
     "runtimes/spark/epochs/epoch_run.py": "shown: when a batch began",
     "runtimes/spark/streaming/heartbeat.py": "idle= and decay='clock': an input, in the checkpoint",

@@ -217,8 +217,8 @@ def test_a_mistake_is_named_with_what_to_write_instead(
 ) -> None:
     make, kind, parts = MISTAKES[mistake]
     if mistake == "published without Spark":
-        folder = pytest.importorskip("sash.runtimes.spark.sinks.folder")
-        monkeypatch.setattr(folder, "existing_session", lambda: None)
+        session = pytest.importorskip("sash.runtimes.spark.session")
+        monkeypatch.setattr(session, "existing_session", lambda: None)
     with pytest.raises(kind) as raised:
         make()
     for part in parts:

@@ -264,5 +264,5 @@ def test_functions_that_raise_or_answer_wrongly_are_named_with_the_row() -> None
 def test_tuples_behind_the_watermark_are_refused() -> None:
     running = Stateful(advance=1, size=1, inputs=LIKES).start()
     running.process(interleave([LIKES], [(0, {"at": [5], "tag": ["a"]})]))
-    with pytest.raises(OutOfOrder, match="come as far as 5"):
+    with pytest.raises(OutOfOrder, match="at time 5; 4 is before it"):
         running.process(interleave([LIKES], [(0, {"at": [4], "tag": ["a"]})]))

@@ -274,7 +274,7 @@ def late(window: Window, **changes: Any) -> BoundQuery:
             "not declared commutative",
         ),
         (WinFarm(2, model="agnostic", chunk=7), late(windows.rows(3)), "chunk must be left out on Spark"),
-        (WinFarm(2, model="agnostic"), ROLLING, "KeyFarm for rolling features"),
+        (WinFarm(2, model="agnostic"), ROLLING, "for rolling features on Spark"),
         (WinFarm(2), ROLLING, "told from a row alone"),
     ],
 )
