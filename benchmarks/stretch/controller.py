@@ -1,10 +1,11 @@
 """Q5: the predictive controller through phases of random rates, with abrupt changes between them.
 
 The paper: 20 minutes, windows of one minute, phases of 100 to 300 seconds at 500 to 8,000 tuples a second,
-thresholds of 70 and 80 %. The predictive controller has one target between them instead, and takes fewer
-instances when several samples in a row need fewer. Rates are fractions of what two instances sustain, which
-is searched first, in the paper's range of 1 to 16. `--long` runs 20 minutes. The short form is the same ten
-times faster: two minutes, phases of 10 to 30 seconds, windows of 6 seconds.
+thresholds of 70 and 80 %. Here instances come above 80 %, and go when those that stay have at most 70 % in
+several samples in a row. Rates are fractions of what two instances sustain, in the paper's range of 1 to
+16. That is searched first, over windows of 20 seconds at most; over longer ones the same comparisons follow
+from lower rates. `--long` runs 20 minutes. The short form is the same ten times faster: two minutes, phases
+of 10 to 30 seconds, windows of 6 seconds.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ from benchmarks.stretch.joining import (
     scale_join,
     scale_join_streams,
 )
-from benchmarks.stretch.sustaining import BOUND, TRIALS, sustained_rate
+from benchmarks.stretch.sustaining import BOUND, SEARCHED, TRIALS, sustained_rate
 from sash.operators import predictive, setup
 
-TARGET = 0.75
-"""The middle of the paper's 70 to 80 %."""
+UPPER, LOWER = 0.80, 0.70
+HIGHEST = 0.75
+"""The load of two instances in the highest phase: they can carry it."""
 ALLOWED = 10
 """Seconds after which a spike is over, in the paper."""
+ON_AVERAGE = 0.020
+"""The paper's latency, in seconds."""
 
 
 @dataclass
@@ -74,19 +78,26 @@ def spikes(latencies: Sequence[tuple[float, float]], bound: float = BOUND) -> li
     return lengths
 
 
+def window_of(scale: float) -> int:
+    """Seconds: a minute in the paper, and at least one."""
+    return max(int(60 * scale), 1)
+
+
 def run(*, seconds: float, scale: float, trials: int = TRIALS) -> tuple[Replay, Phases]:
-    window, streams = max(int(60 * scale), 1), scale_join_streams()
-    highest = sustained_rate(2, window=window, seconds=min(10.0, seconds / 2), trials=trials)
-    # A join's load is the square of its rate: the highest phase brings two instances to the target.
-    phases = Phases.drawn(seconds, sqrt(TARGET) * highest.rate, scale=scale)
+    window, streams = window_of(scale), scale_join_streams()
+    searched = min(SEARCHED, window)
+    found = sustained_rate(2, window=searched, seconds=min(10.0, seconds / 2), trials=trials)
+    highest = found.over(window, searched=searched)
+    # A join's load is the square of its rate.
+    phases = Phases.drawn(seconds, sqrt(HIGHEST) * highest, scale=scale)
     with setup(scale_join(window), 2, 2, sources=SOURCES) as elastic:
         fill(elastic, streams, rate=phases.rates[0], begin=0, end=window * SECOND)
-        controller = predictive(window=float(window), horizon=0.5, target=TARGET)
-        found = replay(
+        controller = predictive(window=float(window), horizon=0.5, target=UPPER, lower=LOWER)
+        replayed = replay(
             elastic, streams, seconds=seconds, rate=phases.rate, controller=controller,
             offset=window * SECOND,
         )  # fmt: skip
-    return found, phases
+    return replayed, phases
 
 
 def measure(*, quick: bool, long: bool) -> tuple[PaperTable, Replay]:
@@ -102,7 +113,7 @@ def measure(*, quick: bool, long: bool) -> tuple[PaperTable, Replay]:
     table.add(
         "reconfigurations", paper="threads come and go with the rate",
         here=f"{len(times)} between 1 and 2",
-        why=f"one target of {100 * TARGET:.0f} %, not thresholds of 70 and 80 %; two cores have one step",
+        why=f"two cores have one step; thresholds of {100 * LOWER:.0f} and {100 * UPPER:.0f} %, as there",
     )  # fmt: skip
     if times:
         table.add(
@@ -113,13 +124,24 @@ def measure(*, quick: bool, long: bool) -> tuple[PaperTable, Replay]:
     table.add(
         "latency, mean (median) and worst", paper="about 20 ms on average",
         here=f"{1e3 * found.latency():.0f} ({1e3 * median:.0f}) ms, {found.worst():.1f} s",
-        why="tuples come every 5 ms; highest rates bring two cores to the target",
+        why=f"tuples come every 5 ms; at most {100 * HIGHEST:.0f} % of the load that two sustain",
     )  # fmt: skip
-    lengths = spikes(found.latencies)
-    short = sum(length <= ALLOWED for length in lengths)
-    table.add(
-        f"spikes that end within {ALLOWED} s", paper="all",
-        here=f"{short} of {len(lengths)}; the longest {max(lengths, default=0)} s",
-        why=f"a spike: seconds with a mean above {1e3 * BOUND:.0f} ms; windows of {60 * scale:.3g} s",
-    )  # fmt: skip
+    for bound, paper in ((ON_AVERAGE, "a few spikes"), (BOUND, f"all end within {ALLOWED} s")):
+        lengths = spikes(found.latencies, bound)
+        table.add(
+            f"seconds with a mean above {1e3 * bound:.0f} ms", paper=paper,
+            here=f"{sum(lengths)} of {seconds:.0f}; {_spikes(lengths)}",
+            why=f"windows of {window_of(scale)} s; on average over a second, as in the paper's figure",
+        )  # fmt: skip
     return table, found
+
+
+def _spikes(lengths: Sequence[int]) -> str:
+    """
+    >>> _spikes([3, 12])
+    '2 spikes, the longest 12 s; 1 ended within 10 s'
+    """
+    if not lengths:
+        return "no spike"
+    short = sum(length <= ALLOWED for length in lengths)
+    return f"{len(lengths)} spikes, the longest {max(lengths)} s; {short} ended within {ALLOWED} s"

@@ -92,9 +92,10 @@ def judged(found: Replay) -> Table:
 
 
 def measure(*, quick: bool, rounds: int) -> tuple[PaperTable, Replay]:
-    # The best replay counts: while other programs have the cores, pairs wait for them and not for us.
     runs = [run(seconds=1.5 if quick else 60.0) for _ in range(1 if quick else rounds)]
-    found, comparisons = min(runs, key=lambda each: each[0].latency())
+    runs.sort(key=lambda each: each[0].latency())
+    found, comparisons = runs[len(runs) // 2]
+    every = ", ".join(f"{1e3 * each.latency():.0f}" for each, _ in runs)
     table = PaperTable("stretch-6", "Q6, hedge, WS 30 s")
     table.add(
         "trades a second", paper="0 to 8,000, peak 7,600; six hours",
@@ -110,7 +111,8 @@ def measure(*, quick: bool, rounds: int) -> tuple[PaperTable, Replay]:
         "latency of a pair, mean", paper="1 ms; 21 ms around the peak",
         here=f"{1e3 * found.latency():.0f} ms; {1e3 * around:.0f} ms within {PEAK:.0f} s of the peak; "
         f"at worst {found.worst():.1f} s",
-        why=f"{comparisons:,} comparisons and {found.pairs:,} pairs on two cores instead of 36",
+        why=f"{comparisons:,} comparisons and {found.pairs:,} pairs on two cores instead of 36; "
+        f"of runs with {every} ms, the one in the middle",
     )  # fmt: skip
     table.add(
         "reconfigurations", paper="frequent", here=f"{len(found.switches)} between 1 and 2",

@@ -28,6 +28,8 @@ from sash.operators.stateful.join_shares import JoinShares
 
 SECOND = 1_000_000
 TICK, DECIDE_EVERY = 0.005, 0.1
+SAMPLES = 700
+"""A controller sees the last so many: those of the longest window that one predicts, and some more."""
 LEFT = Input(pa.schema([("t", pa.int64()), ("x", pa.int32()), ("y", pa.float32())]), time="t")
 RIGHT = Input(
     pa.schema(
@@ -162,7 +164,7 @@ def replay(
         last = upto
         if now - decided >= DECIDE_EVERY:
             PROGRESS.step(f"replay, {now:.0f} of {seconds:.0f} s")
-            samples = [*samples[-400:], elastic.sample()]
+            samples = [*samples[1 - SAMPLES :], elastic.sample()]
             wanted = elastic.degree
             may = not changes or (not once and changes[-1][3].completed is not None)
             if controller is not None and now >= armed and may:

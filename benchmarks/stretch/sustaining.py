@@ -31,8 +31,8 @@ BOUND = 0.25
 NEAR = 1.1
 """The search ends when the rate that is not sustained is that many times the one that is."""
 TRIALS = 8
-FILLED = "each trial fills its window first, at full work for half of its length"
-"""Why windows are shorter than the paper's."""
+SEARCHED = 20
+"""Seconds of the windows over which rates are searched: each trial fills its window first, at full work."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,14 @@ class Sustained:
         'less than 1,234'
         """
         return f"less than {self.rate:,.0f}" if isnan(self.latency) else f"{self.rate:,.0f}"
+
+    def over(self, window: float, *, searched: float = SEARCHED) -> float:
+        """The rate that leads to as many comparisons a second, 2 · WS · r², over another window.
+
+        >>> Sustained(8_000.0).over(80, searched=20)
+        4000.0
+        """
+        return self.rate * sqrt(searched / window)
 
 
 def searched(latency: Callable[[float], float], first: float, *, trials: int = TRIALS) -> Sustained:

@@ -113,6 +113,21 @@ def test_noise_of_ten_percent_does_not_make_predictions_flap() -> None:
     assert sum(a != b for a, b in pairwise(settled)) <= 20
 
 
+@pytest.mark.parametrize("load", [0.72, 0.74, 0.75, 0.76, 0.78])
+def test_a_load_between_the_bounds_of_a_prediction_does_not_make_instances_come_and_go(load: float) -> None:
+    """Samples of tenths of a second differ by some 2 %, as the counts of arrivals do."""
+    draw = random.Random(7)
+    work = [load * draw.uniform(0.98, 1.02) for _ in range(600)]
+    degrees = driven(predictive(horizon=0.5, target=0.80, lower=0.70), work, degree=2, most=2)
+    assert sum(a != b for a, b in pairwise([2, *degrees])) <= 1
+
+
+def test_a_prediction_takes_instances_back_when_the_others_stay_below_the_lower_bound() -> None:
+    controller = predictive(target=0.80, lower=0.60)
+    assert controller([sample(0.35, 2, time=float(t), rate=700.0) for t in range(5)]) == 2  # 0.7 of one
+    assert controller([sample(0.29, 2, time=float(t), rate=580.0) for t in range(5)]) == 1  # 0.58 of one
+
+
 @pytest.mark.parametrize("controller", [thresholds(), predictive(), predictive(window=5.0)])
 def test_without_a_sample_there_is_one_instance(controller: Controller) -> None:
     assert controller([]) == 1
@@ -128,6 +143,8 @@ def test_without_a_sample_there_is_one_instance(controller: Controller) -> None:
         lambda: predictive(horizon=0),
         lambda: predictive(window=-1.0),
         lambda: predictive(patience=0),
+        lambda: predictive(target=0.7, lower=0.8),
+        lambda: predictive(lower=0.0),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:

@@ -63,6 +63,7 @@ def predictive(
     window: float | None = None,
     horizon: float = 1.0,
     target: float = 0.70,
+    lower: float | None = None,
     patience: int = 3,
     memory: int = 30,
 ) -> Controller:
@@ -74,16 +75,21 @@ def predictive(
     what tuples have cost lately. With `window` seconds it grows with the tuples in the window, as in a
     join, where each is compared with all of them: the cost is then that of one comparison, and the
     predicted window decides how many there are. Fewer instances only when the last `patience` samples
-    all needed fewer.
+    all needed fewer, with `lower` instead of `target`: those that stay have a load of at most `lower`, by
+    default nine tenths of `target`. Between the two nothing changes, so that samples that differ a little
+    do not make instances come and go.
     """
     for name, value in (("horizon", horizon), ("target", target)):
         if value <= 0:
             raise ArgumentError(name, value, "greater than 0")
+    least = 0.9 * target if lower is None else lower
+    if not 0 < least <= target:
+        raise ArgumentError("lower", lower, f"greater than 0 and at most target, {target}")
     if window is not None and window <= 0:
         raise ArgumentError("window", window, "a positive number of seconds, or None")
     _check_patience(patience)
 
-    def need(samples: Sequence[Sample]) -> int:
+    def work(samples: Sequence[Sample]) -> float:
         now = samples[-1]
         recent = samples[-memory:]
         held = _held(samples, window)
@@ -91,18 +97,18 @@ def predictive(
         cost = sum(s.work for s in recent) / units if units > 0 else 0.0
         rate = _predicted(recent, horizon)
         coming = held[-1] + (0.0 if window is None else max(0.0, rate - held[-1] / window) * horizon)
-        return _enough(cost * (now.pending * held[-1] + rate * horizon * coming) / horizon, target)
+        return cost * (now.pending * held[-1] + rate * horizon * coming) / horizon
 
     def degree(samples: Sequence[Sample]) -> int:
         if not samples:
             return 1
-        wanted, now = need(samples), samples[-1].degree
-        if wanted >= now:
+        load, now = work(samples), samples[-1].degree
+        if (wanted := _enough(load, target)) >= now:
             return wanted
         earlier = [samples[: len(samples) - back] for back in range(1, patience) if len(samples) > back]
         if len(earlier) < patience - 1:
             return now
-        return min(now, max([wanted, *map(need, earlier)]))
+        return min(now, _enough(max([load, *map(work, earlier)]), least))
 
     return degree
 
