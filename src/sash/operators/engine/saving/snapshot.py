@@ -4,7 +4,7 @@
     · events that wait · reported windows
 
 Nothing that can be computed from these is in it: no nodes, no index, no timers. Slots get new numbers,
-so what is dead leaves no trace. When one is taken: `Journal.save` in `journal.py`.
+so what is dead leaves no trace. When one is taken: `Journal.save` in `operator_journal.py`.
 """
 
 from __future__ import annotations
