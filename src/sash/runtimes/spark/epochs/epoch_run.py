@@ -54,7 +54,7 @@ from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import without_buckets
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import Delivery
-from sash.runtimes.spark.streaming.watermark_for_tasks import set_watermark
+from sash.runtimes.spark.streaming.watermark_to_tasks import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
 

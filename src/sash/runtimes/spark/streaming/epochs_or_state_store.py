@@ -92,7 +92,7 @@ def epochs_in(spark: SparkSession, checkpoint: str, buckets: int) -> Elastic | N
         return None
     kept = _kept_buckets(folder)
     if kept is None and folder.within("commits").sizes():
-        return None  # whoever looks for the state says what is missing
+        return None  # the error of whoever looks for the state names what is missing
     buckets = kept or buckets
     return Elastic(max=buckets, buckets=buckets, store=STORE, controller=lambda samples: task_slots(spark))
 

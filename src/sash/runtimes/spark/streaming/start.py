@@ -59,7 +59,7 @@ from sash.runtimes.spark.streaming.running_query import RunningQuery
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream_watermark import Upstream
-from sash.runtimes.spark.streaming.watermark_for_tasks import with_watermark
+from sash.runtimes.spark.streaming.watermark_to_tasks import with_watermark
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.trigger import Trigger

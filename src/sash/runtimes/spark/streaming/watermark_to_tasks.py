@@ -23,11 +23,11 @@ def with_watermark(deliver: BatchFunction, spark: SparkSession, checkpoint: str)
     """The same function of `foreachBatch`, whose tasks know the watermark."""
     offsets = HadoopFolder(spark, f"{checkpoint}/offsets")
 
-    def knowing(emitted: DataFrame, batch: int) -> None:
+    def deliver_with_watermark(emitted: DataFrame, batch: int) -> None:
         set_watermark(emitted.sparkSession, _watermark(offsets.read(str(batch))))
         deliver(emitted, batch)
 
-    return knowing
+    return deliver_with_watermark
 
 
 def set_watermark(spark: SparkSession, milliseconds: int) -> None:
