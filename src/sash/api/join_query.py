@@ -138,9 +138,9 @@ def runtime_of(left: Source, right: Source) -> JoinRuntime:
         return LocalJoin(left, right)
     here = any(isinstance(source, LocalSource | LocalStream) for source in (left, right))
     if left.bounded == right.bounded and not here:
-        from sash.runtimes.spark.joins.dataframe_join import joined
+        from sash.runtimes.spark.joins.dataframe_join import join_of_sources
 
-        return joined(left, right)
+        return join_of_sources(left, right)
     if isinstance(left, LocalStream) and isinstance(right, LocalStream):
         raise Unsupported(
             "other", "an iterator of tables, as the stream itself is", "joined in Spark or as a table",

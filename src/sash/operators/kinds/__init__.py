@@ -56,9 +56,9 @@ KINDS: dict[type[Window], Callable[[Any, pa.Schema], WindowKind[Any]]] = {
 }
 
 
-def kind_of(window: Window, schema: pa.Schema) -> WindowKind[Any]:
+def kind_of_window(window: Window, schema: pa.Schema) -> WindowKind[Any]:
     """What computes this window over events with these columns."""
     return KINDS[type(window)](window, schema)
 
 
-__all__ = ["KINDS", "WindowKind", "kind_of"]
+__all__ = ["KINDS", "WindowKind", "kind_of_window"]
