@@ -1,4 +1,4 @@
-"""Names in the tree: a class name exists once, and none is a verb of speech."""
+"""Names in the tree: a class name exists once, none is a verb of speech, and those in docstrings exist."""
 
 from __future__ import annotations
 
@@ -69,3 +69,59 @@ def test_an_alias_is_defined_once_and_has_no_name_of_a_class() -> None:
             places.setdefault(name, []).append(str(path))
     assert sorted(classes & places.keys()) == []
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+FILE = re.compile(r"`([\w./-]+\.(?:py|md|toml|yaml|js|css|html|sql|json))(?::\d+)?`")
+OTHERS = {"query", "rows", "spark", "window"}
+"""Words before a dot that are variables, although a module has the same name."""
+
+
+def tree() -> set[str]:
+    """Every file of the repository by each end of its path."""
+    files = [path for path in ROOT.glob("*") if path.is_file()]
+    for folder in ("src", "tests", "docs", "examples", "tools", "benchmarks"):
+        files += (ROOT / folder).rglob("*.*")
+    paths = (path.relative_to(ROOT).parts for path in files)
+    return {"/".join(parts[at:]) for parts in paths for at in range(len(parts))}
+
+
+def test_files_that_docstrings_and_decisions_name_exist() -> None:
+    """Also in comments. A decision that is superseded names what is there now, or no file."""
+    there = tree()
+    texts = [*modules("src"), (Path("ARCHITECTURE.md"), (ROOT / "ARCHITECTURE.md").read_text("utf-8"))]
+    for path in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+        texts.append((path.relative_to(ROOT), path.read_text("utf-8")))
+    gone = [f"{path}: {name}" for path, text in texts for name in FILE.findall(text) if name not in there]
+    assert gone == []
+
+
+def test_what_docstrings_name_in_a_module_exists() -> None:
+    """`module.name` of a module in src: the name is somewhere in it."""
+    texts = dict(modules("src"))
+    by_module: dict[str, str] = {}
+    for path, text in texts.items():
+        module = path.parent.name if path.name == "__init__.py" else path.stem
+        by_module[module] = by_module.get(module, "") + text
+    inside = {f"{path.parent.name}.{path.stem}" for path in texts} | {
+        f"{path.parent.parent.name}.{path.parent.name}" for path in texts
+    }
+    gone = [
+        f"{path}: {module}.{name}"
+        for path, text in texts.items()
+        for module, name in re.findall(r"`([a-z_]\w*)\.(\w+)`", text)
+        if module in by_module.keys() - OTHERS and name != "py" and f"{module}.{name}" not in inside
+        if not re.search(rf"\b{name}\b", by_module[module])
+    ]
+    assert gone == []
+
+
+def test_a_folder_lists_its_modules() -> None:
+    """Where it has four or more: a line each in the docstring of the folder, and none that is gone."""
+    wrong = []
+    for path, text in modules("src"):
+        listed = re.findall(r"(?<![\w/`])(\w+\.py)\b(?!`)", ast.get_docstring(ast.parse(text)) or "")
+        there = {each.name for each in (ROOT / path).parent.glob("*.py")} - {"__init__.py", "__main__.py"}
+        if path.name == "__init__.py" and path != Path("src/sash/__init__.py"):
+            wrong += [f"{path}: no {name}" for name in sorted(there - set(listed)) if len(there) > 3]
+            wrong += [f"{path}: {name} is gone" for name in sorted(set(listed) - there)]
+    assert wrong == []

@@ -4,6 +4,9 @@
 
 Spark writes the watermark that judges a batch when it plans the batch, and executes it from there again
 after a crash. A local property of the stream's thread is known to all tasks of the jobs that it runs.
+
+No watermark advances here: what it is, is defined in `semantics/watermark.py`; `epochs/epoch_watermark.py`
+advances that of `start()`, Spark that of a query over its state store.
 """
 
 from __future__ import annotations
