@@ -6,7 +6,7 @@
                  as a table, counted while they come                         the JVM's socket
     caches       whether all of a DataFrame has been computed                the JVM's cache manager
     sessions     the one that this process has, if any                       the active SparkContext
-    the JVM      whether a format is known, small files, a database, Iceberg's snapshots   the JVM's session
+    the JVM      whether a format is known, Hadoop, a database, Iceberg's snapshots   the JVM's session
     executors    which there are, more of them, fewer of them                      the JVM's SparkContext
     state        whether Python can open the state store                     the messages of both
 
@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import copy
 from inspect import signature
 from typing import Any, Self, cast
 
@@ -30,10 +28,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 from pyspark.util import local_connect_and_auth
-
-from sash.disk_space import REASONS, no_space
-from sash.errors import CorruptValue
-from sash.runtimes.folder_paths import resolved
 
 _UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 """PySpark 4.1 knows no other zone than UTC and has no argument for it."""
@@ -155,7 +149,7 @@ def knows_format(spark: SparkSession, name: str) -> bool:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    sources = _jvm(spark).org.apache.spark.sql.execution.datasources.DataSource
+    sources = jvm_of(spark).org.apache.spark.sql.execution.datasources.DataSource
     try:
         sources.lookupDataSource(name, cast(Any, spark)._jsparkSession.sessionState().conf())
     except (PySparkException, Py4JError):
@@ -177,7 +171,7 @@ class ExecutorPool:
     """The executors of an application, whose cluster manager can start and end them one by one."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._jvm, self._context = _jvm(spark), spark.sparkContext._jsc.sc()
+        self._jvm, self._context = jvm_of(spark), spark.sparkContext._jsc.sc()
 
     def tasks(self) -> dict[str, int]:
         """How many tasks each of them has now, the newest first."""
@@ -195,137 +189,11 @@ class ExecutorPool:
         self._context.killExecutors(self._jvm.PythonUtils.toSeq(list(names)))
 
 
-class HadoopFolder:
-    """A folder on a file system that Spark reaches: this machine's, HDFS, an object store."""
-
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        jvm = _jvm(spark)
-        self._path_of, self._bytes_of = jvm.org.apache.hadoop.fs.Path, jvm.org.apache.commons.io.IOUtils
-        self._path = self._path_of(path)
-        settings = cast(Any, spark)._jsparkSession.sessionState().newHadoopConf()
-        self._files = self._path.getFileSystem(settings)
-
-    @property
-    def url(self) -> str:
-        """Where it is, whatever file system Spark takes for its own: hdfs://…/out, file:/home/…/out."""
-        return str(self._files.makeQualified(self._path).toString())
-
-    def within(self, path: str) -> HadoopFolder:
-        """A folder below this one, on the same file system."""
-        other = copy(self)
-        other._path = self._path_of(self._path, path)
-        return other
-
-    def read(self, name: str) -> bytes | None:
-        """The content of a file; None when there is none of this name, CorruptValue when it does not
-        fit the checksum that Hadoop keeps of it."""
-        from py4j.protocol import Py4JJavaError
-
-        path = self._path_of(self._path, name)
-        if not self._files.exists(path):
-            return None  # to catch an exception of the JVM takes a hundred times as long
-        try:
-            stream = self._files.open(path)
-        except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() != "FileNotFoundException":
-                raise
-            return None
-        try:
-            return bytes(self._bytes_of.toByteArray(stream))
-        except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() != "ChecksumException":
-                raise
-            raise CorruptValue(f"the file {path.toString()} is damaged") from error
-        finally:
-            stream.close()
-
-    def write(self, name: str, data: bytes) -> None:
-        """A file, in place of one that may be there; NoSpace when the disk has no room for it."""
-        with self._room_for(name):
-            self._fill(self._files.create(self._path_of(self._path, name), True), data)
-
-    def create(self, name: str, data: bytes) -> bool:
-        """A file, unless there is one of this name: then nothing changes, and False is returned."""
-        from py4j.protocol import Py4JJavaError
-
-        with self._room_for(name):
-            try:
-                stream = self._files.create(self._path_of(self._path, name), False)
-            except Py4JJavaError as error:
-                if error.java_exception.getClass().getSimpleName() != "FileAlreadyExistsException":
-                    raise
-                return False
-            self._fill(stream, data)
-        return True
-
-    def rename(self, name: str, other: str) -> bool:
-        """Give a file another name in one step; False when it has not got it: the name may be taken, or the
-        file be gone."""
-        from py4j.protocol import Py4JJavaError
-
-        try:
-            return bool(
-                self._files.rename(self._path_of(self._path, name), self._path_of(self._path, other))
-            )
-        except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() != "FileNotFoundException":
-                raise
-            return False
-
-    def _fill(self, stream: Any, data: bytes) -> None:
-        try:
-            stream.write(bytearray(data))
-        finally:
-            stream.close()
-
-    @contextmanager
-    def _room_for(self, name: str) -> Iterator[None]:
-        from py4j.protocol import Py4JJavaError
-
-        try:
-            yield
-        except Py4JJavaError as error:
-            reason = next((each for each in REASONS if each in str(error)), None)
-            if reason is None:
-                raise
-            raise no_space(f"the file {name}", resolved(self._path.toString()), reason) from error
-
-    def names(self) -> list[str]:
-        """Of the files and folders in it, without those that are hidden; none when there is no folder."""
-        if not self._files.exists(self._path):
-            return []
-        every = (one.getPath().getName() for one in self._files.listStatus(self._path))
-        return [name for name in every if not name.startswith(".")]
-
-    def make(self) -> bool:
-        """Whether the folder is there now."""
-        from py4j.protocol import Py4JError
-
-        try:
-            return bool(self._files.mkdirs(self._path))
-        except Py4JError:
-            return False
-
-    def exists(self) -> bool:
-        return bool(self._files.exists(self._path))
-
-    def sizes(self) -> dict[str, int]:
-        """The files in the folder, by name; none when there is no folder."""
-        if not self._files.exists(self._path):
-            return {}
-        every = self._files.listStatus(self._path)
-        return {one.getPath().getName(): int(one.getLen()) for one in every if one.isFile()}
-
-    def remove(self, name: str | None = None) -> None:
-        """A file or a folder in it; without a name, the folder itself. What is in a folder goes with it."""
-        self._files.delete(self._path if name is None else self._path_of(self._path, name), True)
-
-
 class Database:
     """A connection of the driver to a database: one transaction, committed at the end of a `with` block."""
 
     def __init__(self, spark: SparkSession, url: str, options: Mapping[str, str]) -> None:
-        jvm = _jvm(spark)
+        jvm = jvm_of(spark)
         settings = jvm.java.util.Properties()
         for name, value in options.items():
             settings.setProperty(name, value)
@@ -370,7 +238,7 @@ class Database:
 def snapshot_summaries(spark: SparkSession, *, table: str, path: str) -> Iterator[Mapping[str, str]]:
     """What is written in the snapshots of an Iceberg table, from the current one back to the first: those
     that its rows are made of, and none that was rolled back. Read one by one, as far as the caller goes."""
-    iceberg, session = _jvm(spark).org.apache.iceberg, cast(Any, spark)
+    iceberg, session = jvm_of(spark).org.apache.iceberg, cast(Any, spark)
     if table:
         found = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, table)
     else:
@@ -383,5 +251,10 @@ def snapshot_summaries(spark: SparkSession, *, table: str, path: str) -> Iterato
         snapshot = None if parent is None else found.snapshot(parent)
 
 
-def _jvm(spark: SparkSession) -> Any:
+def hadoop_settings(spark: SparkSession) -> Any:
+    """Of the file systems that the session reaches: see `hadoop_folder`."""
+    return cast(Any, spark)._jsparkSession.sessionState().newHadoopConf()
+
+
+def jvm_of(spark: SparkSession) -> Any:
     return cast(Any, spark)._jvm

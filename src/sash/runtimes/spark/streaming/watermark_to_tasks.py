@@ -16,7 +16,7 @@ import json
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction
 
 PROPERTY = "sash.batch.watermark"
