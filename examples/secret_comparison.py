@@ -29,11 +29,11 @@ def alike(times: Sequence[int], size: int, slide: int) -> dict[str, list[str]]:
     """What engines report, as event numbers, and who reports it."""
     answers: dict[str, list[str]] = {}
     for engine in sash.secret.names():
-        answers.setdefault(_said(engine, times, size, slide), []).append(engine)
+        answers.setdefault(_reports(engine, times, size, slide), []).append(engine)
     return answers
 
 
-def _said(engine: str, times: Sequence[int], size: int, slide: int) -> str:
+def _reports(engine: str, times: Sequence[int], size: int, slide: int) -> str:
     try:
         reports = sash.secret.simulate(engine, times, size, slide)
     except sash.errors.Unsupported as error:

@@ -22,7 +22,7 @@ EXTRAS = ("spark", "redis", "connect", "dashboard", "serve", "prometheus", "otel
 ACCEPTED: dict[str, str] = {}
 """Advisories that do not concern Sash, each with the reason."""
 
-Asked = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+Lookup = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 
 def installed(name: str = "sash", extras: tuple[str, ...] = EXTRAS) -> dict[str, str]:
@@ -56,21 +56,21 @@ def _parsed(requirement: str) -> tuple[str, tuple[str, ...]]:
     return plain, tuple(each.strip() for each in (extras or "").split(",") if each)
 
 
-def advisories(versions: dict[str, str], ask: Asked) -> list[tuple[str, str, str]]:
+def advisories(versions: dict[str, str], lookup: Lookup) -> list[tuple[str, str, str]]:
     """Name, version and advisory, of those that are not accepted."""
-    questions = [
+    queries = [
         {"package": {"name": name, "ecosystem": "PyPI"}, "version": version}
         for name, version in versions.items()
     ]
     return [
         (name, version, known["id"])
-        for (name, version), answer in zip(versions.items(), ask(questions), strict=True)
+        for (name, version), answer in zip(versions.items(), lookup(queries), strict=True)
         for known in answer.get("vulns", ())
         if known["id"] not in ACCEPTED
     ]
 
 
-def ask_server(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def look_up(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     headers = {"Content-Type": "application/json"}
     request = Request(SERVER, json.dumps({"queries": queries}).encode(), headers)
     with urlopen(request, timeout=30) as answer:
@@ -78,10 +78,10 @@ def ask_server(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return results
 
 
-def main(ask: Asked = ask_server) -> int:
+def main(lookup: Lookup = look_up) -> int:
     versions = installed()
     try:
-        found = advisories(versions, ask)
+        found = advisories(versions, lookup)
     except (URLError, TimeoutError) as error:
         print(f"not audited: no way to {SERVER} ({error})")
         return 0

@@ -77,7 +77,7 @@ PLACES: dict[str, Refuse] = {
     "Spark, static DataFrame": lambda pattern, bound: refusal(pattern, bound) or impossible(pattern, bound),
     STREAM: lambda pattern, bound: refusal(pattern, bound) or impossible_on_streams(pattern, bound),
 }
-ASKED: dict[str, dict[str, Any]] = {
+DECLARED: dict[str, dict[str, Any]] = {
     "nothing else": {},
     "`allowed_lateness=`": {"allowed_lateness": Duration(5, Unit.TICKS)},
     '`emit="change"`, `"every …"`': {"emit": Emit(When.CHANGE)},
@@ -145,7 +145,7 @@ def page() -> str:
     bound = _bound(KINDS["`sliding`, `tumbling`"], AGGREGATES["numbers"], flush=False)
     lines = [
         [name, *_cells(refuse, replace(bound, query=replace(bound.query, **words)), notes)]
-        for name, words in ASKED.items()
+        for name, words in DECLARED.items()
     ]
     sections += ["## Streams with more than windows", "", "Of `sliding` windows of numbers.", ""]
     sections += [_table(["option", *PATTERNS], lines), ""]

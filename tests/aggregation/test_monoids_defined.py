@@ -11,23 +11,9 @@ from sash.aggregation.define import monoid
 from sash.errors import ArgumentError
 from sash.semantics.monoid import fold
 from sash.testing import laws
+from tests.aggregation import values_of_monoids
 
-
-@monoid(commutative=True)
-class Vwap:
-    """Volume-weighted average price."""
-
-    def identity():
-        return (0.0, 0.0)
-
-    def lift(price, size):
-        return (price * size, size)
-
-    def combine(a, b):
-        return (a[0] + b[0], a[1] + b[1])
-
-    def lower(s):
-        return s[0] / s[1] if s[1] else None
+Vwap = monoid(commutative=True)(values_of_monoids.Vwap)
 
 
 @monoid(commutative=True, invertible=True, nothing=0)

@@ -11,30 +11,15 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from sash.aggregation import built_in as m
 from sash.errors import IntegerOverflow
 from sash.testing.sameness import same
+from tests.aggregation.values_of_monoids import BOTH, INT64, QUARTERS, some, steady, value
 
-steady = settings(max_examples=60, deadline=None, derandomize=True)
-
-INT64 = st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.floats(-1e12, 1e12)
-QUARTERS = st.integers(-4000, 4000).map(lambda n: n / 4)
 ANY_FLOAT = st.floats()
-BOTH = pytest.mark.parametrize("bind", [True, False], ids=["bound", "unbound"])
-
-
-def some(values, *, size=1):
-    return st.lists(values, min_size=size, max_size=30)
-
-
-def value(monoid, rows, kinds, *, bind=True):
-    """The value over rows of scalars or tuples, typed or not."""
-    monoid = monoid.bind(kinds) if bind else monoid
-    rows = [row if isinstance(row, tuple) else (row,) for row in rows]
-    return monoid.lower(reduce(monoid.combine, [monoid.lift(*row) for row in rows]))
 
 
 @BOTH

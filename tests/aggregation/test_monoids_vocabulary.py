@@ -13,30 +13,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from sash.aggregation import built_in as m
 from sash.aggregation.built_in.membership import might_contain
 from sash.errors import ArgumentError, IntegerOverflow, UnitError, Unsupported
 from sash.semantics.monoid import fold
 from sash.testing import laws
+from tests.aggregation.values_of_monoids import BOTH, INT64, QUARTERS, some, steady, value
 
-steady = settings(max_examples=60, deadline=None, derandomize=True)
-
-INT64 = st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.floats(-1e6, 1e6)
-QUARTERS = st.integers(-4000, 4000).map(lambda n: n / 4)
-BOTH = pytest.mark.parametrize("bind", [True, False], ids=["bound", "unbound"])
-
-
-def some(values, *, size=1):
-    return st.lists(values, min_size=size, max_size=30)
-
-
-def value(monoid, rows, kinds, *, bind=True):
-    monoid = monoid.bind(kinds) if bind else monoid
-    rows = [row if isinstance(row, tuple) else (row,) for row in rows]
-    return monoid.lower(reduce(monoid.combine, [monoid.lift(*row) for row in rows]))
 
 
 @BOTH

@@ -25,9 +25,9 @@ def bounded_stanzas() -> list[Stanza]:
 def _is_bounded(stanza: Stanza) -> bool:
     query = stanza.query
     too_late = any(reason == Lateness.TOO_LATE.value for step in stanza.steps for _, reason in step.late)
-    told_time = any(step.batch and step.batch.watermark is not None for step in stanza.steps)
+    by_time = any(step.batch and step.batch.watermark is not None for step in stanza.steps)
     by_clock = query.empty or any(isinstance(window, SlideByTimeWindow) for window in query.windows)
-    return query.flush and query.emit.when is When.CLOSE and not too_late and not (told_time and by_clock)
+    return query.flush and query.emit.when is When.CLOSE and not too_late and not (by_time and by_clock)
 
 
 def expected_content(stanza: Stanza) -> set[Content]:

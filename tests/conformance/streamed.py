@@ -69,7 +69,7 @@ def _table(arrivals: list[Arrival], payload: pa.DataType) -> pa.Table:
     )
 
 
-def expected_told(stanza: Stanza) -> Counter[WrittenReport]:
+def expected_reports(stanza: Stanza) -> Counter[WrittenReport]:
     return Counter(report for step in _steps(stanza) for report in step.reports)
 
 
@@ -77,7 +77,7 @@ def expected_missed(stanza: Stanza) -> Counter[Missed]:
     return Counter(missed for step in _steps(stanza) for missed in step.missed)
 
 
-def told_of(stanza: Stanza, rows: Iterable[dict[str, Any]]) -> Counter[WrittenReport]:
+def reports_in(stanza: Stanza, rows: Iterable[dict[str, Any]]) -> Counter[WrittenReport]:
     alone = stanza.query.windows[0].label
     return Counter(
         WrittenReport(

@@ -22,11 +22,11 @@ from tests.conformance.streamed import (
     batches_of,
     bound_query,
     expected_missed,
-    expected_told,
+    expected_reports,
     first_of_each_file,
     missed_of,
+    reports_in,
     streamed_stanzas,
-    told_of,
 )
 from tests.runtimes.micro_batches import Delivered, DryStream, Ran, stream_batches
 from tests.runtimes.naive_operator import NaiveOperator
@@ -42,7 +42,7 @@ def test_micro_batches_in_process_give_what_the_transcript_says(
 ) -> None:
     bound, batches = bound_query(stanza), batches_of(stanza)
     dry = DryStream(bound, operator, outputs=(REPORTS, LATE))
-    assert told_of(stanza, dry.run(batches)) == expected_told(stanza)
+    assert reports_in(stanza, dry.run(batches)) == expected_reports(stanza)
     assert missed_of(stanza, dry.late) == expected_missed(stanza)
 
 
@@ -61,7 +61,7 @@ def one_partition(spark: SparkSession) -> Iterator[SparkSession]:
 def check_on_spark(spark: SparkSession, stanza: Stanza) -> None:
     source = StreamingSource(stream_batches(spark, batches_of(stanza)))
     ran = Ran(sash.WindowQuery(source, bound_query(stanza)).dataframe())
-    assert told_of(stanza, ran.rows) == expected_told(stanza)
+    assert reports_in(stanza, ran.rows) == expected_reports(stanza)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_streams_on_spark_give_what_every_transcript_says(
     shared: Callable[[SharedStream], dict[str, tuple[Rows, ...]]], stream: SharedStream, stanza: Stanza
 ) -> None:
     reports, late = shared(stream)[stanza.title]
-    assert told_of(stanza, reports) == expected_told(stanza)
+    assert reports_in(stanza, reports) == expected_reports(stanza)
     assert missed_of(stanza, late) == expected_missed(stanza)
 
 
@@ -113,5 +113,5 @@ def test_the_late_output_of_a_streaming_query_is_what_the_transcript_says(
     (stanza,) = [s for s in first_of_each_file() if s.title.startswith("lateness")]
     source = StreamingSource(stream_batches(one_partition, batches_of(stanza)))
     ran = Delivered(sash.WindowQuery(source, bound_query(stanza)), "late")
-    assert told_of(stanza, ran.rows()) == expected_told(stanza)
+    assert reports_in(stanza, ran.rows()) == expected_reports(stanza)
     assert missed_of(stanza, ran.rows("late")) == expected_missed(stanza) != {}

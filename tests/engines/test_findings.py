@@ -59,14 +59,14 @@ class Forgetful(Simulated):
 def test_a_profile_that_does_not_hold_is_told_with_the_smallest_run_that_shows_it():
     engine, claimed = Forgetful(profile("dataflow")), profile("dataflow")
 
-    def ask(runs):
+    def simulated(runs):
         return [seen.in_model(run) for run, seen in zip(runs, engine.answer(runs), strict=True)]
 
-    verdict = verify(ask, claimed, runs=50, seed=1)
+    verdict = verify(simulated, claimed, runs=50, seed=1)
     assert (verdict.runs, verdict.agreed < 50) == (50, True)
     assert "fresh random runs reproduced" in str(verdict)
     # Two events 10 apart and one that closes the window of the second: nothing smaller differs.
-    least = smallest(ask, claimed, ProbeRun(times=(3, 4, 19, 19, 40, 41), size=6, slide=4))
+    least = smallest(simulated, claimed, ProbeRun(times=(3, 4, 19, 19, 40, 41), size=6, slide=4))
     assert (len(least.times), least.times[1] - least.times[0], least.size, least.slide) == (3, 10, 1, 1)
     assert verdict.difference.seen != verdict.difference.simulated
 

@@ -47,9 +47,9 @@ class Shouting(Sash):
     """An engine that loses every window with an event of key c."""
 
     def answer(self, runs: Sequence[ProbeRun]) -> list[Seen]:
-        return [self._heard(run, seen) for run, seen in zip(runs, super().answer(runs), strict=True)]
+        return [self._without_c(run, seen) for run, seen in zip(runs, super().answer(runs), strict=True)]
 
-    def _heard(self, run: ProbeRun, seen: Seen) -> Seen:
+    def _without_c(self, run: ProbeRun, seen: Seen) -> Seen:
         kept = [held for held in seen.reports + seen.flushed if all(run.key(i) != "c" for i in held)]
         return Seen(reports=tuple(kept), late=seen.late)
 

@@ -179,12 +179,12 @@ def test_keys_of_a_megabyte_that_differ_in_their_last_letter_are_two_keys(given:
     assert sorted(found) == [(ours, 0, 2), (theirs, 0, 1), (theirs, 1, 1)]
 
 
-Ask = Callable[[Any], sash.WindowQuery]
+MakeQuery = Callable[[Any], sash.WindowQuery]
 TUMBLING = sash.tumbling("10 seconds")
 
 
 @pytest.mark.parametrize(
-    ("ask", "error", "message"),
+    ("make", "error", "message"),
     [
         (lambda data: sash.stream(data, time="tt").window(TUMBLING).agg(n=sash.count()),
          UnknownColumn, r"time: there is no column 'tt'\. Did you mean 't'\?"),
@@ -209,7 +209,7 @@ TUMBLING = sash.tumbling("10 seconds")
     ],
 )  # fmt: skip
 def test_a_column_that_is_missing_or_of_the_wrong_type_is_refused_before_anything_runs(
-    given: Given, ask: Ask, error: type[Exception], message: str
+    given: Given, make: MakeQuery, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        ask(given(event_table([1, 2])))
+        make(given(event_table([1, 2])))

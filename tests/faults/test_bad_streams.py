@@ -148,7 +148,7 @@ def test_integer_times_that_sparks_clock_cannot_tell_stop_the_query(spark: Spark
 
 
 @pytest.mark.parametrize(
-    ("ask", "error", "message"),
+    ("make", "error", "message"),
     [
         (lambda data: tumbling_over(data, total=sash.sum("price")), UnknownColumn, "no column 'price'"),
         (lambda data: tumbling_over(data, total=sash.sum("k")), Unsupported, "got 'string'"),
@@ -159,7 +159,7 @@ def test_integer_times_that_sparks_clock_cannot_tell_stop_the_query(spark: Spark
     ],
 )  # fmt: skip
 def test_a_column_that_is_missing_or_of_the_wrong_type_is_refused_before_a_stream_starts(
-    spark: SparkSession, ask: Callable[[Any], Any], error: type[Exception], message: str
+    spark: SparkSession, make: Callable[[Any], Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        ask(stream_batches(spark, [event_table([1])]))
+        make(stream_batches(spark, [event_table([1])]))

@@ -17,7 +17,7 @@ from sash.operators.joins.asof.asof_columns import matches
 from sash.operators.joins.asof.asof_operator import SLACK, AsofOperator
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundSide
-from sash.operators.joins.bounded_join import joined
+from sash.operators.joins.bounded_join import join_tables
 from sash.semantics.asof import DIRECTIONS, Asof, AsofOutcome, Direction, evaluate, match
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
@@ -122,7 +122,7 @@ def test_oracle_whole_inputs_give_the_answers_of_the_definition_in_order(
     given = data.draw(batches(keys=join["keys"], nulls=True))
     asof = bound(**join)
     (whole,) = [JoinBatch(*([a for b in given for a in b.arrivals(side)] for side in Side))]
-    answer = joined(asof, {side: table_of(side, whole.arrivals(side)) for side in Side})
+    answer = join_tables(asof, {side: table_of(side, whole.arrivals(side)) for side in Side})
     assert answer.schema == asof.output
     outcome = evaluate(asof.join, [whole])
     outcome.answers.sort(key=lambda answer: (answer.left.time, answer.left.ordinal))

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from sash.errors import CorruptValue, SashWarning
 from sash.operators.joins.bound_join import BoundJoin
-from sash.operators.joins.bounded_join import joined
+from sash.operators.joins.bounded_join import join_tables
 from sash.operators.joins.join_operator import JoinOperator
 from sash.semantics.expression import Side
 from sash.semantics.join import How, JoinBatch
@@ -39,7 +39,7 @@ def answered(join: BoundJoin, given: list[JoinBatch], *, shares: int) -> pa.Tabl
     inputs = {side: table_of(side, [a for batch in given for a in batch.arrivals(side)]) for side in Side}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SashWarning)
-        return joined(join, inputs, shares=shares)
+        return join_tables(join, inputs, shares=shares)
 
 
 @pytest.mark.parametrize("name", PREDICATES)

@@ -102,13 +102,13 @@ OPERATORS = {
     "interpreted aggregate": lambda: totals(c=sash.collect("x")),
     "plain functions": lambda: Stateful(
         advance=1, size=30, inputs=EVENTS, keys="ks", window="single", shares=8,
-        update=_say_how_many, schema=pa.schema([("key", pa.int64()), ("n", pa.int64())]),
+        update=_count, schema=pa.schema([("key", pa.int64()), ("n", pa.int64())]),
     ),
     "join": lambda: Join(within=20, inputs=EVENTS, shares=8, where=lambda l, r: l.x == -r.x),  # noqa: E741
 }  # fmt: skip
 
 
-def _say_how_many(windows: WindowSet, arrival: InputEvent) -> Any:
+def _count(windows: WindowSet, arrival: InputEvent) -> Any:
     windows[0].append(arrival)
     return {"key": windows.key, "n": len(windows[0])}
 

@@ -151,9 +151,9 @@ def test_differential_a_fold_gives_what_aggregates_give(
     named = tuple(window.named(f"w{number}") for number, window in enumerate(window_list))
     late = Duration(lateness, Unit.TICKS)
     aggregates = {"n": built_in.count(), "held": built_in.collect("e")}
-    asked_for = {"emit": Emit.parse(emit), "allowed_lateness": late, "flush": False}
-    plain = BoundQuery(Query(named, aggregates, **asked_for), SCHEMA, "t", ("k",))
-    folded = BoundWhole(Query(named, **asked_for), SCHEMA, "t", ("k",), Fold(nothing, step, RESULT))
+    options = {"emit": Emit.parse(emit), "allowed_lateness": late, "flush": False}
+    plain = BoundQuery(Query(named, aggregates, **options), SCHEMA, "t", ("k",))
+    folded = BoundWhole(Query(named, **options), SCHEMA, "t", ("k",), Fold(nothing, step, RESULT))
     operators = [WindowOperator.load(bound, None, {}) for bound in (plain, folded)]
     stores: list[dict[int, bytes]] = [{}, {}]
     watermark = -100

@@ -161,7 +161,7 @@ def test_one_that_cannot_be_compiled_leaves_the_others_as_they_are() -> None:
     assert any("spelled" in name and "lift" in name for name in names)
 
 
-def ask(table: Ints, column: Ints) -> int:
+def look_up(table: Ints, column: Ints) -> int:
     """Cells that are there, and some that are not."""
     for row in range(-5, 1_000):
         prefetch(table, row, 0)
@@ -171,4 +171,4 @@ def ask(table: Ints, column: Ints) -> int:
 
 def test_a_cell_that_is_asked_for_need_not_exist() -> None:
     table = np.full((3, 2), 7)
-    assert build(ask)(table, table[:, 1]) == 7
+    assert build(look_up)(table, table[:, 1]) == 7

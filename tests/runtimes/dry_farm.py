@@ -40,8 +40,8 @@ PARTITIONS = 2
 class DryStep:
     """One stateful step, the packer before it, and what it counts."""
 
-    def __init__(self, processor: WindowProcessor, tells: Iterable[str]) -> None:
-        self.stage, self.engine, self.tells = processor.stage, MicroBatches(processor), tells
+    def __init__(self, processor: WindowProcessor, counts: Iterable[str]) -> None:
+        self.stage, self.engine, self.counts = processor.stage, MicroBatches(processor), counts
         self.buckets: set[int] = set()
         """Those that rows were sent to."""
 
@@ -60,7 +60,7 @@ class DryStep:
                 payloads.setdefault(bucket.as_py(), []).append(payload.as_py())
         self.buckets |= payloads.keys()
         rows = self.engine.batch(watermark, payloads)
-        for count in self.tells:
+        for count in self.counts:
             counts[count] += sum(row[count] for row in rows)
         return pa.table(
             {

@@ -18,7 +18,7 @@ from sash.aggregation import built_in
 from sash.errors import PredicateError, SashError
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.layout import Layout, arrange
-from sash.operators.kinds import KINDS, kind_of
+from sash.operators.kinds import KINDS, kind_of_window
 from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.predicates import row_predicates
@@ -186,12 +186,12 @@ def test_oracle_the_definition_finds_what_columns_find(
 def test_delta_windows_remember_whole_numbers_as_such() -> None:
     window = windows.delta("x", 2, 1)
     for type_, number in ((pa.int64(), np.int64), (pa.float64(), np.float64)):
-        kind = kind_of(window, pa.schema([("x", type_)]))
+        kind = kind_of_window(window, pa.schema([("x", type_)]))
         assert isinstance(kind, DeltaKind)
         memory = kind.blank(2)
         assert {name for name, column in memory.items() if column.dtype == number} >= {"trigger", "floor"}
         assert {memory[name].dtype for name in ("next_id", "scanned", "open")} == {np.dtype(np.int64)}
-    assert isinstance(kind_of(window, pa.schema([("x", pa.decimal128(9, 2))])), ExactDeltaKind)
+    assert isinstance(kind_of_window(window, pa.schema([("x", pa.decimal128(9, 2))])), ExactDeltaKind)
 
 
 # Predicates

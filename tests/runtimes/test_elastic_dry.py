@@ -26,10 +26,10 @@ from tests.conformance.streamed import (
     batches_of,
     bound_query as bound_stanza,
     expected_missed,
-    expected_told,
+    expected_reports,
     missed_of,
+    reports_in,
     streamed_stanzas,
-    told_of,
 )
 from tests.runtimes.elastic_batches import DryElastic, Try
 from tests.runtimes.naive_operator import NaiveOperator
@@ -83,7 +83,7 @@ def test_oracle_reports_and_late_rows_are_those_of_the_reference_whatever_degree
 def test_epochs_with_changing_degrees_give_what_the_transcript_says(stanza: Stanza, tmp_path: Path) -> None:
     bound, batches = bound_stanza(stanza), batches_of(stanza)
     dry = DryElastic(bound, tmp_path, degrees=lambda epoch: 1 + epoch % 3, outputs=(REPORTS, LATE))
-    assert told_of(stanza, dry.run(batches)) == expected_told(stanza)
+    assert reports_in(stanza, dry.run(batches)) == expected_reports(stanza)
     assert missed_of(stanza, dry.late) == expected_missed(stanza)
 
 
@@ -97,7 +97,7 @@ def test_state_in_files_gives_what_the_transcript_says_also_after_failed_tries(
     )  # fmt: skip
     batches = batches_of(stanza)
     rows = dry.run(batches, tries=[[Try(3, 2), Try(2, 2)] for _ in batches])
-    assert told_of(stanza, rows) == expected_told(stanza)
+    assert reports_in(stanza, rows) == expected_reports(stanza)
     assert missed_of(stanza, dry.late) == expected_missed(stanza)
 
 

@@ -188,12 +188,12 @@ def test_a_function_where_a_column_is_expected_is_answered_with_where(name: str)
 
 
 def test_rolling_supports_only_agg() -> None:
-    for ask in (
+    for make in (
         lambda rolling: rolling.apply(len, schema="n bigint"),
         lambda rolling: rolling.fold(0, lambda n, row: n + 1, schema="n bigint"),
     ):
         with pytest.raises(Unsupported, match=r"^rolling\(\) supports only \.agg\(\)"):
-            ask(stream().rolling(5))
+            make(stream().rolling(5))
 
 
 @pytest.mark.parametrize(

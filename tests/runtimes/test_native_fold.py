@@ -20,6 +20,7 @@ from sash.semantics import windows
 from sash.semantics.condition import condition
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
+from tests.aggregation import values_of_monoids
 from tests.runtimes.strategies import arrivals, shift, small
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
@@ -207,19 +208,7 @@ def test_panes_that_are_no_fewer_than_rows_are_not_folded(events: DataFrame) -> 
     assert "would not be fewer rows" in query.explain("plan")
 
 
-@sash.monoid(commutative=True, sql=("sum({0} * {1})", "sum({1})"))
-class Vwap:
-    def identity():
-        return (0.0, 0.0)
-
-    def lift(price, size):
-        return (price * size, size)
-
-    def combine(a, b):
-        return (a[0] + b[0], a[1] + b[1])
-
-    def lower(s):
-        return s[0] / s[1] if s[1] else None
+Vwap = sash.monoid(commutative=True, sql=("sum({0} * {1})", "sum({1})"))(values_of_monoids.Vwap)
 
 
 def test_a_users_monoid_may_have_a_form_in_sql(events: DataFrame) -> None:

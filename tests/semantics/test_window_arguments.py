@@ -132,10 +132,10 @@ def test_sliding_without_every_is_an_error_that_shows_what_to_write(make: Callab
 def test_every_exported_function_has_a_refusal() -> None:
     others = {"time", "hopping", "lifetime"}  # sliding is both of the first, and the last has no arguments
     functions = {name for name in w.__all__ if not name.endswith("Window")} - others
-    told_apart = {
+    refusing = {
         name for name in functions for case in REFUSED if case[0].startswith(name.replace("_", " "))
     }
-    assert told_apart == functions
+    assert refusing == functions
 
 
 @pytest.mark.parametrize(

@@ -61,15 +61,6 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@pytest.fixture(params=["lmdb", pytest.param("redis", marks=pytest.mark.redis)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "lmdb":
-        return str(tmp_path / "features")
-    server = request.getfixturevalue("redis_server")
-    server.client().flushall()
-    return f"{server.url}#payments"
-
-
 def published(store: str, table: pa.Table, *, batches: int) -> None:
     publisher, size = Publisher.of(features(table).bound, store), -(-table.num_rows // batches)
     for batch in range(batches):

@@ -35,15 +35,6 @@ def run_state(place: str | Path, *options: str) -> Result:
     return CliRunner().invoke(app, ["state", str(place), *options])
 
 
-@pytest.fixture(params=["lmdb", pytest.param("redis", marks=pytest.mark.redis)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "lmdb":
-        return str(tmp_path / "features")
-    server = request.getfixturevalue("redis_server")
-    server.client().flushall()
-    return f"{server.url}#payments"
-
-
 def publish(store: str, **aggregates: Any) -> None:
     table = pa.table(
         {

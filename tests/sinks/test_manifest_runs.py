@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sash
-from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests

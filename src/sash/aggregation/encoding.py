@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from sash.errors import CorruptValue, Unsupported
+from sash.semantics.time_format import EPOCH
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY_ZERO = _EPOCH.date()
+_DAY_ZERO = EPOCH.date()
 _MICROSECOND = timedelta(microseconds=1)
 _LENGTH = struct.Struct("<I")
 _DOUBLE = struct.Struct("<d")
@@ -79,7 +79,7 @@ def sketch_key(value: Any) -> int | float | str:
         return value
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // _MICROSECOND
+        return (moment - EPOCH) // _MICROSECOND
     if isinstance(value, date):
         return (value - _DAY_ZERO).days
     if isinstance(value, timedelta):

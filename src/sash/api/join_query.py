@@ -138,9 +138,9 @@ def runtime_of(left: Source, right: Source) -> JoinRuntime:
         return LocalJoin(left, right)
     here = any(isinstance(source, LocalSource | LocalStream) for source in (left, right))
     if left.bounded == right.bounded and not here:
-        from sash.runtimes.spark.joins.dataframe_join import joined
+        from sash.runtimes.spark.joins.dataframe_join import join_of_sources
 
-        return joined(left, right)
+        return join_of_sources(left, right)
     if isinstance(left, LocalStream) and isinstance(right, LocalStream):
         raise Unsupported(
             "other", "an iterator of tables, as the stream itself is", "joined in Spark or as a table",
@@ -172,22 +172,23 @@ class JoinQuery(QueryHandle):
         require_bounded(self.runtime.bounded)
         return LateSide(self, chosen)
 
-    def parallel(self, workers: Pattern | Auto | int | Literal["auto"], /) -> JoinQuery:
+    def parallel(self, pattern: Pattern | Auto | int | Literal["auto"], /) -> JoinQuery:
         """The same join with so many workers, each a thread with a share of the rows: `parallel(4)`. With
-        "auto", as many as there are cores. Spark has partitions instead."""
-        pattern = require_parallelism(workers)
-        if isinstance(self.bound, BoundAsof) and pattern != Auto():
-            raise Unsupported("parallel", workers, "left out for an as-of join, one pass over both sides")
-        if not isinstance(pattern, Auto | WinSeq):
+        "auto", as many as there are cores. Spark has partitions instead. Of the patterns only WinSeq, one
+        worker, is taken: all others hand out windows, which a join has not."""
+        chosen = require_parallelism(pattern)
+        if isinstance(self.bound, BoundAsof) and chosen != Auto():
+            raise Unsupported("parallel", pattern, "left out for an as-of join, one pass over both sides")
+        if not isinstance(chosen, Auto | WinSeq):
             raise Unsupported(
-                "parallel", str(pattern), "a number of workers, 'auto' or WinSeq() for a join",
-                hint="Its workers share rows; there are no windows that could be handed out.",
+                "parallel", str(chosen), "a number of workers, 'auto' or WinSeq() for a join",
+                hint="A pattern hands out windows, and a join has none: its workers share rows.",
             )  # fmt: skip
         if isinstance(self.runtime, LocalJoin):
-            shares = 1 if isinstance(pattern, WinSeq) else pattern.cores or available_cores()
+            shares = 1 if isinstance(chosen, WinSeq) else chosen.cores or available_cores()
             return replace(self, runtime=replace(self.runtime, shares=shares))
-        if pattern != Auto():
-            raise Unsupported("parallel", workers, "left out on Spark, which has partitions instead")
+        if chosen != Auto():
+            raise Unsupported("parallel", pattern, "left out on Spark, which has partitions instead")
         return self
 
     def _as_json(self) -> str:

@@ -49,7 +49,11 @@ def together(**queries: WindowQuery) -> Together:
 
 @dataclass(frozen=True)
 class Together:
-    """Queries by name, over one stream. Nothing runs until it is started."""
+    """Queries by name, over one stream. Nothing runs until it is started.
+
+    It is no `QueryHandle`: a handle has one answer for `collect`, `head` and `dataframe`, here there is one
+    for each query, under its name; `start` takes a sink for each.
+    """
 
     queries: Mapping[str, WindowQuery]
 

@@ -155,9 +155,9 @@ class WindowQuery(QueryHandle):
 
     def _repr_html_(self) -> str:
         """For notebooks: what it means, and how it will be computed."""
-        from sash.planner.explain.notebook import parts_of
+        from sash.planner.explain.notebook import html_of_plan
 
-        return tables.block("query", parts_of(self._explained()))
+        return tables.block("query", html_of_plan(self._explained()))
 
     @property
     def _computed(self) -> str:

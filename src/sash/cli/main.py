@@ -1,21 +1,20 @@
 """The command line: commands with their options, which `cli/commands/` and `cli/doctor/` execute.
 
-A sentence and exit code 2 for what a user can fix, a traceback with --debug.
+How errors are shown: `one_sentence_errors.py`.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from sash._version import __version__
 from sash.cli.commands import secret
-from sash.errors import ArgumentError, PipelineErrors, SashError
+from sash.cli.one_sentence_errors import OneSentenceErrors, debugging
+from sash.errors import ArgumentError
 
 # The backslash keeps Rich from reading the name of the table as markup.
 SAFE = r"Refuse anything that can run code: \[spark], select, options not on the allow-list."
@@ -32,37 +31,9 @@ class _CleanOfNothing(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-class _OneSentence(TyperGroup):
-    """What a user can fix is one sentence and exit code 2; --debug or SASH_DEBUG shows where it arose."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except (SashError, OSError) as error:
-            # The reader of a pipe that closes it has read enough.
-            if _debugging(ctx) or isinstance(error, BrokenPipeError):
-                raise
-            console = Console(stderr=True, soft_wrap=True)
-            for one in error.errors if isinstance(error, PipelineErrors) else [error]:
-                console.print("[bold red]error:[/]", end=" ")
-                console.print(_sentence(one), highlight=False, markup=False)
-            raise typer.Exit(2) from None
-
-
-def _debugging(ctx: typer.Context) -> bool:
-    return bool(ctx.find_root().params.get("debug") or os.environ.get("SASH_DEBUG"))
-
-
-def _sentence(error: Exception) -> str:
-    """What the system refuses (a full disk, a folder that is not ours) is shown without its number."""
-    if isinstance(error, SashError) or not isinstance(error, OSError) or not error.strerror:
-        return str(error)
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-
-
 app = typer.Typer(
     name="sash",
-    cls=_OneSentence,
+    cls=OneSentenceErrors,
     help="Sliding-window analytics on PySpark: every kind of window, features for every event.",
     no_args_is_help=True,
     add_completion=False,
@@ -99,7 +70,7 @@ def demo(
     """Stream a made-up market through three window queries on Spark in local mode, with live numbers."""
     from sash.cli.demo import run
 
-    run(seconds=seconds, symbols=symbols, rate=rate, out=out, page=page, debug=_debugging(ctx))
+    run(seconds=seconds, symbols=symbols, rate=rate, out=out, page=page, debug=debugging(ctx))
 
 
 @app.command()
@@ -114,7 +85,7 @@ def run(
     """
     from sash.cli.commands import pipelines
 
-    raise typer.Exit(pipelines.run(pipeline, safe=safe, debug=_debugging(ctx)))
+    raise typer.Exit(pipelines.run(pipeline, safe=safe, debug=debugging(ctx)))
 
 
 @app.command()
@@ -128,7 +99,7 @@ def explain(
     """Explain what a pipeline's query means, what it costs and what state it keeps."""
     from sash.cli.commands import pipelines
 
-    pipelines.explain(pipeline, plan=plan, safe=safe, as_json=as_json, debug=_debugging(ctx))
+    pipelines.explain(pipeline, plan=plan, safe=safe, as_json=as_json, debug=debugging(ctx))
 
 
 @app.command()
@@ -140,7 +111,7 @@ def check(
     """Check a pipeline file, its columns and its connectors, without running it."""
     from sash.cli.commands import pipelines
 
-    pipelines.check(pipeline, safe=safe, debug=_debugging(ctx))
+    pipelines.check(pipeline, safe=safe, debug=debugging(ctx))
 
 
 @app.command()
@@ -169,7 +140,7 @@ def size(
 
     run(
         pipeline, rate=rate, keys=keys, every=every, partitions=partitions, safe=safe, as_json=as_json,
-        debug=_debugging(ctx),
+        debug=debugging(ctx),
     )  # fmt: skip
 
 
@@ -257,7 +228,7 @@ def calibrate(
     from sash.cli.commands.calibrate import run, run_on_spark
 
     if spark:
-        run_on_spark(master, folder=folder, debug=_debugging(ctx))
+        run_on_spark(master, folder=folder, debug=debugging(ctx))
         return
     for option, given in (("master", master), ("folder", folder)):
         if given is not None:
@@ -367,7 +338,7 @@ def state(
     """Show what a checkpoint or a store contains, without running the query; reads and checks all of it."""
     from sash.cli.commands.state import run
 
-    raise typer.Exit(run(place, as_json=as_json, verify=verify, debug=_debugging(ctx)))
+    raise typer.Exit(run(place, as_json=as_json, verify=verify, debug=debugging(ctx)))
 
 
 app.add_typer(secret.app)

@@ -7,6 +7,21 @@
 
 `MessageFolder` instead of `Feed` writes the messages to a folder, for `sash ui --watch` in another process;
 `PrometheusMetrics` and `OpenTelemetryMetrics` have the same numbers for systems that collect metrics.
+
+access.py              who may see the page, and what the page may do
+exported_metrics.py    numbers of running queries for systems that collect metrics
+feature_app.py         published features as an ASGI application: a row of JSON for a key, or rows for many
+feed.py                the feed: messages about running queries, bounded, and safe to use from any thread
+json_body.py           the JSON that a request brings
+live_page_messages.py  messages about running queries as plain JSON: what a number on the page comes from
+message_folder.py      a folder of messages: how a page in one process shows the queries of another
+open_windows.py        windows that have begun and wait for the watermark, counted by the clock alone
+opentelemetry.py       metrics of running queries for OpenTelemetry: observable instruments of a meter
+prometheus.py          metrics of running queries for Prometheus
+query_watcher.py       watching the streaming queries of a Spark session: progress reports in, messages out
+report_folder.py       what a query has written to a folder of parquet files, read as it comes
+server.py              `serve(feed)`: the page in a thread of this process
+web_app.py             the page as an ASGI application
 """
 
 from sash.dashboard.feed import Feed

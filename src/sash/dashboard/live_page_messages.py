@@ -31,11 +31,11 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias
 
 from sash.runtimes.observed_counts import counts_by_query, decisions_in
+from sash.semantics.time_format import EPOCH
 
 Message: TypeAlias = Mapping[str, Any]
 
 KINDS = ("about", "started", "frame", "reports", "ended")
-EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 COUNTED = ("events", "late", "reports", "read", "written")
 """Of the counts that Sash adds to Spark's progress reports, those that a frame has."""
 

@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sash.dashboard.live_page_messages import EPOCH
 from sash.runtimes.flat_window_columns import nested_table
+from sash.semantics.time_format import EPOCH
 
 ROWS = 2_000
 """Windows that one look hands on."""

@@ -126,7 +126,7 @@ def _processing_time(engine: Engine) -> Finding:
     """How windows over the time of processing are aligned, by their starts modulo their size."""
     starts = engine.window_starts() if isinstance(engine, HasClockWindows) else []
     phases = sorted({start % 1000 for start in starts})
-    value = {(): "no such windows", (0,): "aligned to 1970"}.get(tuple(phases), "aligned as the user says")
+    value = {(): "no such windows", (0,): "aligned to 1970"}.get(tuple(phases), "aligned by the user")
     evidence = (Evidence("3 events, windows of 1 s", f"starts, modulo 1 s: {phases} ms"),) if starts else ()
     return Finding(parameter="processing time", value=value, evidence=evidence)
 

@@ -5,6 +5,16 @@
     ElasticOperator, setup          instances of an operator that come and go while the stream runs
 
 Each name is loaded when it is first used, because every module of this room imports the package.
+
+answer.py                   what a query answers with: reports, and the events that are in no window
+bound_query.py              a query bound to the columns of its input: what to read, what comes out
+bounded_input.py            a bounded input is one batch, and its end closes every window
+late_rows.py                late rows: a row of the input, with the reason why it is in no window
+look_backs_by_pane.py       look-backs of one key that several workers share
+protocol.py                 the streaming window operator, seen from a runtime
+saved_operator_contents.py  what a saved operator holds, read without its query
+step_counter.py             how far a long computation has come, for a watcher in another thread
+threads.py                  several pieces of work at a time: kernels and Arrow release Python's lock
 """
 
 from __future__ import annotations

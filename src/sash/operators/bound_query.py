@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sash.aggregation.monoid import Monoid
 from sash.errors import ArgumentError, UnitError, UnknownColumn, Unsupported
-from sash.operators.columns.arrow_columns import kind_of, require_key_type
+from sash.operators.columns.arrow_columns import kind_of_type, require_key_type
 from sash.operators.columns.times import require_time_type
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.late_rows import late_schema
@@ -337,7 +337,7 @@ def result_type(monoid: Monoid, types: tuple[pa.DataType, ...], *, name: str = "
 def _result_type(monoid: Monoid, types: tuple[pa.DataType, ...]) -> pa.DataType:
     if monoid.result is not None:
         return monoid.result(types)
-    ones = [_ONE.get(kind_of(type_)) for type_ in types]
+    ones = [_ONE.get(kind_of_type(type_)) for type_ in types]
     if None in ones:
         raise Unsupported(
             monoid.name, [str(type_) for type_ in types], "given numbers, or a result type",

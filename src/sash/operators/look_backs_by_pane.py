@@ -39,7 +39,7 @@ from sash.operators.columns.layout import Layout, arrange
 from sash.operators.columns.times import to_integers
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.fold_ranges import folder_of
-from sash.operators.folding.pane_parts import NumberParts, PaneParts, parts_of
+from sash.operators.folding.pane_parts import NumberParts, PaneParts, pane_parts_of, parts_by_name
 from sash.operators.folding.panes import part_name
 from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.patterns.folding import Folding
@@ -68,7 +68,7 @@ class LookBackPanes:
         and for aggregates that depend on the order of events."""
         if not isinstance(bound, BoundRolling) or isinstance(bound, BoundLatest):
             return None
-        if any(parts_of(monoid, bound.schema) is None for monoid in bound.aggregates.values()):
+        if any(pane_parts_of(monoid, bound.schema) is None for monoid in bound.aggregates.values()):
             return None
         common = _common(bound)
         possible = (shares for shares in range(workers, 0, -1) if common % shares == 0)
@@ -166,10 +166,7 @@ class LookBackPanes:
 
     @cached_property
     def _parts(self) -> dict[str, PaneParts]:
-        found = {
-            name: parts_of(monoid, self.bound.schema) for name, monoid in self.bound.aggregates.items()
-        }
-        return {name: parts for name, parts in found.items() if parts is not None}
+        return parts_by_name(self.bound)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"bound": self.bound, "shares": self.shares}

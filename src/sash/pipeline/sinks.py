@@ -57,7 +57,7 @@ def _is_there(pipeline: Pipeline, sink: SinkTable, spark: SparkSession | None) -
         return False
     if sink.table:
         return spark.catalog.tableExists(sink.table)
-    from sash.runtimes.spark.compat import HadoopFolder
+    from sash.runtimes.spark.hadoop_folder import HadoopFolder
 
     return bool(place) and HadoopFolder(spark, place).exists()
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sash.aggregation.monoid import Monoid
 from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
-from sash.operators.columns.arrow_columns import kind_of
+from sash.operators.columns.arrow_columns import kind_of_type
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.fold_ranges import compiles
 from sash.operators.folding.panes import Panes, pane_grid
@@ -81,7 +81,7 @@ class AggregateFacts:
     @classmethod
     def of(cls, name: str, monoid: Monoid, bound: BoundQuery) -> AggregateFacts:
         fast = compiles(monoid, bound.schema)
-        kinds = tuple(kind_of(bound.schema.field(column).type) for column in monoid.columns)
+        kinds = tuple(kind_of_type(bound.schema.field(column).type) for column in monoid.columns)
         element = monoid.bind(kinds).identity() if fast else None
         fields = len(element) if isinstance(element, tuple) else 1
         return cls(name, monoid.commutative, monoid.invertible, fields, fast)

@@ -119,7 +119,7 @@ class PredicateRow(Row):
         return value
 
 
-def holds(where: Where | None, left: PredicateRow, right: PredicateRow) -> bool:
+def pair_matches(where: Where | None, left: PredicateRow, right: PredicateRow) -> bool:
     """Whether the predicate is true for these rows; PredicateError, with both, if it fails."""
     if where is None:
         return True
@@ -236,7 +236,7 @@ def _pairs(join: IntervalJoin, events: EventsOfSides) -> Iterator[Pair]:
     for left in events[Side.LEFT]:
         for right in events[Side.RIGHT]:
             meet = left.key == right.key and abs(left.time - right.time) <= join.within.length
-            if meet and holds(join.where, PredicateRow(left.values), PredicateRow(right.values)):
+            if meet and pair_matches(join.where, PredicateRow(left.values), PredicateRow(right.values)):
                 alone[Side.LEFT].discard(left.ordinal)
                 alone[Side.RIGHT].discard(right.ordinal)
                 yield Pair(left, right, max(left.time, right.time))

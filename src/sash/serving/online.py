@@ -28,6 +28,7 @@ from sash.arrays import Ints
 from sash.errors import ArgumentError, StoreError
 from sash.operators.bound_query import BoundLatest, BoundRolling
 from sash.operators.columns.times import FARTHEST
+from sash.semantics.time_format import EPOCH
 from sash.semantics.windows import SlideByTupleWindow
 from sash.serving.feature_stores import Read, place_of
 from sash.serving.key_bytes import key_bytes
@@ -304,7 +305,7 @@ def _held_no_more(at: int, until: int) -> ArgumentError:
 
 
 def _microseconds(moment: datetime) -> int:
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
 
 

@@ -13,7 +13,7 @@ by batch: an event that is late for the query is in neither.
   which batch was the last to end, with rows or without, and a publisher refuses to go on after a hole.
 - A key holds its events for the longest look-back and as long again (or for the delay, if that is longer),
   before its newest event. What is older is only a fold, for look-backs without end.
-- A key that is silent for as long is let go (`sweeping`), when all rows of a batch are written.
+- A key that is silent for as long is let go (`_sweep`), when all rows of a batch are written.
 """
 
 from __future__ import annotations

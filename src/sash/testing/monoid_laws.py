@@ -1,4 +1,4 @@
-"""Does a monoid keep its promises? Tried on samples, with the counterexample in the message.
+"""Does a monoid keep the laws that it declares? Tried on samples, with the counterexample in the message.
 
     associative    (a ⊕ b) ⊕ c = a ⊕ (b ⊕ c)              always
     identity       0 ⊕ a = a = a ⊕ 0                       always

@@ -2,6 +2,18 @@
 
 What is imported here is interpreted: one call of the monoid's own functions for each ⊕, over elements of
 any kind. `compiled/` has the same algorithms over columns of numbers, in machine code.
+
+column_kinds.py          which kind of numbers a column of events holds
+fiba.py                  FiBA, the finger B-tree aggregator: elements in any order of time
+fifo.py                  what the first-in-first-out algorithms share
+finger_tree_nodes.py     the nodes of a finger B-tree, and what each of them folds, by its place in the tree
+monoids_side_by_side.py  several monoids folded side by side: what a slide policy looks at
+nulls.py                 where the nulls of a window are
+paged_queue.py           a queue that is indexed by position in the stream
+protocol.py              the protocol of every sliding-window algorithm
+recalculate.py           recalculate: keep the elements, fold them all at every query
+rings.py                 first-in-first-out structures in a ring, over numbers and objects
+slide_policy.py          a slide policy, called with a prefix of the window
 """
 
 from collections.abc import Callable

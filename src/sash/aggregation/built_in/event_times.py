@@ -17,11 +17,11 @@ from sash.aggregation.built_in.column_types import require_number
 from sash.aggregation.monoid import Kind
 from sash.errors import UnitError, Unsupported
 from sash.semantics.durations import Duration, Unit
+from sash.semantics.time_format import EPOCH
 
 MICROSECONDS = 10**6
 """How many of Spark's units of time are a second."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -34,7 +34,7 @@ def instant(time: Any, per_second: int | None) -> int:
     if not isinstance(time, datetime):
         return int(time)
     moment = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // _MICROSECOND * (per_second or MICROSECONDS) // MICROSECONDS
+    return (moment - EPOCH) // _MICROSECOND * (per_second or MICROSECONDS) // MICROSECONDS
 
 
 @cache

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import redis
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Reply = TypeVar("Reply")
 
 LAYOUT = 1
 """Of these keys. Another one would be under `layout`; the first has no such key."""
@@ -171,15 +171,15 @@ class Redis(EpochStore):
             self.url,
             socket_timeout=self._timeout,
             socket_connect_timeout=self._timeout,
-            # `_ask` retries; a second layer underneath would multiply its bound.
+            # `_retried` retries; a second layer underneath would multiply its bound.
             retry=Retry(NoBackoff(), 0),
         )
         return client
 
-    def _ask(self, question: Callable[[], Result]) -> Result:
+    def _retried(self, command: Callable[[], Reply]) -> Reply:
         for attempt in itertools.count(1):
             try:
-                return question()
+                return command()
             except self._unreachable as error:
                 if attempt == self._attempts:
                     raise StoreUnavailable(
@@ -194,15 +194,17 @@ class Redis(EpochStore):
         raise AssertionError("the loop above returns or raises")
 
     def label(self, text: bytes) -> None:
-        self._ask(partial(self._client.set, self._root + b"label", text))
+        self._retried(partial(self._client.set, self._root + b"label", text))
 
     def _put_up(self, token: int | None) -> int:
         name = self._root + b"fence"
         while token is None:
             # Whoever is faster has the same token, which must be one handle's only.
-            found = self._ask(partial(self._client.get, name))
+            found = self._retried(partial(self._client.get, name))
             following = self._number(found or b"0", name) + 1
-            if self._ask(partial(self._client.eval, NEXT, 0, self._root, _digits(following), found or b"")):
+            if self._retried(
+                partial(self._client.eval, NEXT, 0, self._root, _digits(following), found or b"")
+            ):
                 return following
         self._run(FENCE, token=token)
         return token
@@ -211,14 +213,14 @@ class Redis(EpochStore):
         """What a script answers; EpochError if this handle is outside of the fence."""
         token = self._token if token is None else token
         given = [self._root, _digits(token), *arguments]
-        answer, newest = self._ask(partial(self._client.eval, script, 0, *given))
+        answer, newest = self._retried(partial(self._client.eval, script, 0, *given))
         if answer == b"outside":
             self._require_inside(int(newest), token)
         return bytes(answer)
 
     def _committed(self) -> Committed:
         names = [self._root + b"epoch", self._root + b"oldest", self._root + b"layout"]
-        epoch, oldest, layout = self._ask(partial(self._client.mget, names))
+        epoch, oldest, layout = self._retried(partial(self._client.mget, names))
         if layout is not None:
             require_layout(f"the Redis store {self.namespace!r}", self._number(layout, names[2]), LAYOUT)
         return (
@@ -237,7 +239,7 @@ class Redis(EpochStore):
         values: list[bytes | None] = []
         for group in _groups(keys):
             names = [self._root + b"epoch", *(self._root + b"live:" + key for key in group)]
-            epoch, *found = self._ask(partial(self._client.mget, names))
+            epoch, *found = self._retried(partial(self._client.mget, names))
             self._require_epoch(FRESH.epoch if epoch is None else self._number(epoch, names[0]))
             pairs = zip(group, found, strict=True)
             values += [None if data is None else bytes(unseal(key, data)) for key, data in pairs]
@@ -248,7 +250,7 @@ class Redis(EpochStore):
         pattern = start + _literal(prefix) + b"*"
         self._require_epoch(self._committed().epoch)
         # SCAN may name a key twice.
-        found = self._ask(lambda: set(self._client.scan_iter(match=pattern, count=1000)))
+        found = self._retried(lambda: set(self._client.scan_iter(match=pattern, count=1000)))
         self._require_epoch(self._committed().epoch)
         return [name[len(start) :] for name in found]
 
@@ -263,7 +265,7 @@ class Redis(EpochStore):
             answer = self._run(COMMIT, str(epoch).encode(), writer, str(len(delta)).encode())
             # 'incomplete': the server lost staged keys, as one without persistence does when it restarts;
             # 'at': this very script ran before and its reply was lost, or another process was faster.
-            # Both are settled by asking again where the server is.
+            # Both are settled by looking again where the server is.
             if answer == b"done":
                 break
         else:
@@ -275,7 +277,7 @@ class Redis(EpochStore):
 
     def _stage(self, writer: bytes, delta: Delta) -> None:
         for number, group in enumerate(_groups(list(delta.items()))):
-            self._ask(partial(self._send, writer, group))
+            self._retried(partial(self._send, writer, group))
             self.on_step(f"group {number} staged")
 
     def _send(self, writer: bytes, group: Sequence[tuple[bytes, bytes | None]]) -> None:

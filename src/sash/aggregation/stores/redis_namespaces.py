@@ -25,7 +25,7 @@ class RedisNamespaces:
     def label(self, name: str) -> bytes | None:
         """What a namespace is of, if it has been written down."""
         key = _FIRST + name.encode() + _LAST + b"label"
-        found: bytes | None = self._server._ask(partial(self._server._client.get, key))
+        found: bytes | None = self._server._retried(partial(self._server._client.get, key))
         return found
 
     def remove(self, names: Iterable[str]) -> int:
@@ -34,13 +34,13 @@ class RedisNamespaces:
         for name in names:
             keys = sorted(self._keys(_FIRST + name.encode() + _LAST + b"*"))
             for at in range(0, len(keys), GROUP):
-                count += int(self._server._ask(partial(client.unlink, *keys[at : at + GROUP])))
+                count += int(self._server._retried(partial(client.unlink, *keys[at : at + GROUP])))
         return count
 
     def risks(self) -> list[str]:
-        """The settings by which this server may lose state, in words; none where it does not tell."""
+        """The settings by which this server may lose state, in words; none where it does not show them."""
         try:
-            facts = self._server._ask(self._server._client.info)
+            facts = self._server._retried(self._server._client.info)
         except StoreError as error:
             if isinstance(error, StoreUnavailable):
                 raise
@@ -60,4 +60,4 @@ class RedisNamespaces:
 
     def _keys(self, pattern: bytes) -> set[bytes]:
         client = self._server._client
-        return self._server._ask(lambda: set(client.scan_iter(match=pattern, count=1000)))
+        return self._server._retried(lambda: set(client.scan_iter(match=pattern, count=1000)))

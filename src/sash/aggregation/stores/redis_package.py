@@ -1,4 +1,4 @@
-"""The package redis, for all who talk to a server: whether it is there, its errors, an address to show."""
+"""The package redis, for whatever uses a server: whether it is there, its errors, an address to show."""
 
 from __future__ import annotations
 

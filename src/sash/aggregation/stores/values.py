@@ -103,7 +103,8 @@ def _checksum(key: bytes, payload: Payload) -> int:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """CorruptValue for whatever goes wrong in reading bytes that are not what they announce: for content
+    """CorruptValue for whatever goes wrong in reading bytes that are not what their header describes: for
+    content
     that has the right checksum and was still not written by Sash."""
     try:
         yield
@@ -172,7 +173,7 @@ def unpack(key: bytes, tag: bytes, payload: Payload) -> list[Array]:
             arrays.append(array)
     except (struct.error, OverflowError, TypeError, ValueError) as error:
         raise CorruptValue(
-            f"the value under key {key!r} does not hold the arrays it announces: {error}"
+            f"the value under key {key!r} does not hold the arrays that its header lists: {error}"
         ) from error
     if offset != view.nbytes:
         raise CorruptValue(

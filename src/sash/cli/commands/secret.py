@@ -143,6 +143,6 @@ def _optional(argument: str, words: str | None) -> list[int] | None:
 
 
 def _kind(given: str) -> Literal["time", "count"]:
-    from sash.semantics.secret.arrivals import kind_of
+    from sash.semantics.secret.arrivals import axis_of
 
-    return kind_of(given).value
+    return axis_of(given).value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
@@ -19,6 +19,7 @@ from sash.aggregation.stores.redis_package import address_of
 from sash.display import tables
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import SERVER
+from sash.semantics.time_format import EPOCH
 
 if TYPE_CHECKING:
     from sash.aggregation.stores.lmdb_view import Namespace
@@ -271,4 +272,4 @@ def _time(time: int | None, *, ticks: bool | None) -> str:
         return "none yet"
     if ticks is not False:
         return str(time)
-    return str(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)).removesuffix("+00:00")
+    return str(EPOCH + timedelta(microseconds=time)).removesuffix("+00:00")

@@ -23,7 +23,7 @@ from sash.display.timeline.window_lanes import MOST, label, lane_of, run
 from sash.errors import ArgumentError
 from sash.semantics.event import sequence
 from sash.semantics.secret import model
-from sash.semantics.secret.arrivals import Arrivals, arrivals, kind_of, positive
+from sash.semantics.secret.arrivals import Arrivals, arrivals, axis_of, positive
 from sash.semantics.secret.model import Reported
 from sash.semantics.secret.parameters import Profile
 from sash.semantics.secret.profiles import PROFILES, profile as profile_named
@@ -48,7 +48,7 @@ def draw(
     The other arguments are those of `simulate`. `windows` are Sash's own, drawn in lanes below: they are
     laid over times, so they go with kind="time".
     """
-    axis = kind_of(kind)
+    axis = axis_of(kind)
     size, slide = positive("size", size), positive("slide", slide)
     events = arrivals(times, batches=batches)
     own = list(windows)

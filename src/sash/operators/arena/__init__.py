@@ -6,6 +6,14 @@
 
 Nothing here knows windows, monoids or Spark. An arena is a cache of what the journal can compute again: any
 doubt about one makes it an empty one. The layout of the files is in decision 28.
+
+arena.py         an arena: tables, numbers and blobs that change together from version to version
+arena_folder.py  the folder of a machine that holds arenas, one folder each
+growing.py       a growable 2-D array, in memory or in a mapped file
+head.py          the head of an arena: whether the tables next to it can be trusted
+locked.py        a head file that only one holder at a time may read and write
+memory_map.py    a file as shared memory, without a descriptor that stays open
+owners.py        whose arena it is: the JVM that a worker of Spark belongs to, or the process itself
 """
 
 from sash.operators.arena.arena import Arena, TableSpec

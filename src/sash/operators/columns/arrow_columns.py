@@ -14,7 +14,7 @@ from sash.arrays import Array, Bytes, Ints, Mask
 from sash.errors import Unsupported
 
 
-def kind_of(type_: pa.DataType) -> Kind:
+def kind_of_type(type_: pa.DataType) -> Kind:
     """What a column of this type holds, as far as algebra cares."""
     if pa.types.is_boolean(type_):
         return "bool"

@@ -29,7 +29,7 @@ def bytes_of(table: pa.Table, *, compressed: bool = False) -> bytes:
 def table_of(data: Any) -> pa.Table:
     """The table of an Arrow stream in anything that has a buffer; CorruptValue if it is none.
 
-    Its offsets are looked at, too: kernels and Arrow itself follow them without asking.
+    Its offsets are looked at, too: kernels and Arrow itself follow them without a test.
     """
     with reading("an Arrow stream"):
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:

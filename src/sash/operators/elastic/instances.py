@@ -156,12 +156,12 @@ class ElasticOperator:
             instances, mapping, limit=self.limit, shares=self.operator.shares, now=self.clock()
         )
 
-        def announce(gamma: int) -> Reconfiguration:
+        def begin_at(gamma: int) -> Reconfiguration:
             change.gamma = gamma
             return change
 
         # Others may read the same gate: a message is for the operator that it names.
-        self.entry.control(lambda gamma: (self, announce(gamma)))
+        self.entry.control(lambda gamma: (self, begin_at(gamma)))
         return change
 
     @property
@@ -242,8 +242,8 @@ class ElasticOperator:
                 continue
             began = self.clock()
             answer = self.running.step(item, mine)
-            promise = self.operator.next_end(item.watermark)
-            added = self.exit.add(name, answer if answer.num_rows else None, watermark=promise)
+            reached = self.operator.next_end(item.watermark)
+            added = self.exit.add(name, answer if answer.num_rows else None, watermark=reached)
             if not added and self.exit.failure is not None:
                 raise self.exit.failure
             self.deliveries[number] += len(item)

@@ -1,4 +1,19 @@
-"""The window operator: state on streams that is flat in the window, in the keys and in time."""
+"""The window operator: state on streams that is flat in the window, in the keys and in time.
+
+content_fingerprint.py  what a window holds, for queries that correct what they have reported
+due_reports.py          which windows are reported in a turn, and which are no more
+emit_on_arrival.py      look-backs that are answered on arrival, and corrected until final
+lateness.py             which events are too late, and how long the others are held
+operator.py             the window operator: all keys of one bucket, batch after batch
+operator_turn.py        one turn of the operator: time has moved, or events have come
+pane_operator.py        the pane-level query on a stream: it decides what is late, the rest leaves as panes
+pending_events.py       events that are not final yet
+pending_log.py          events that wait, as an arena keeps them between two batches: a log
+reported_windows.py     what was reported of the windows that may still change
+state.py                what is kept of all keys of a bucket, between two batches and beyond processes
+state_layout.py         how the windows of a query are kept: which share a lane, and where all lies
+window_in_state.py      one window of the query: its kind, and where its memory lies
+"""
 
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.engine.emit_on_arrival import ArrivalOperator

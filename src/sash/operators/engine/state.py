@@ -35,7 +35,7 @@ from sash.operators.engine.lanes.slots import NEWEST
 from sash.operators.engine.lateness import held_back, session_of
 from sash.operators.engine.pending_events import Events
 from sash.operators.engine.reported_windows import ReportedWindows
-from sash.operators.engine.saving.journal_entries import Entry, joined, parts_of
+from sash.operators.engine.saving.journal_entries import Entry, split_by_lengths, with_lengths
 from sash.operators.engine.saving.operator_journal import LAYOUT, Journal, JournalHead
 from sash.operators.engine.state_layout import StatePlan
 from sash.operators.protocol import Saved
@@ -244,7 +244,7 @@ class OperatorState(ABC):
             return None
         if self.arena.version.hex() != self._at[0]:
             try:
-                facts, *reported = parts_of(unseal(REST.encode(), self.arena.get_blob(REST)))
+                facts, *reported = split_by_lengths(unseal(REST.encode(), self.arena.get_blob(REST)))
                 pending = waiting.kept(self.arena)
             except CorruptValue:
                 return None  # somebody else has written to its files
@@ -263,7 +263,7 @@ class OperatorState(ABC):
     def _rest(self) -> bytes:
         """What is not in the tables of the arena."""
         facts = json.dumps({"next": self._at[1], **self.facts()}).encode()
-        rest = joined([facts, *(bytes_of(windows.table()) for windows in self.reported)])
+        rest = with_lengths([facts, *(bytes_of(windows.table()) for windows in self.reported)])
         return seal(REST.encode(), rest)
 
     @property

@@ -33,7 +33,7 @@ from sash.operators.engine.saving import recent_entries
 from sash.operators.engine.window_in_state import Track
 from sash.operators.folding.panes import Panes
 from sash.operators.folding.whole_windows import Fold
-from sash.operators.kinds import WindowKind as Kind, kind_of
+from sash.operators.kinds import WindowKind as Kind, kind_of_window
 from sash.operators.kinds.delta import DeltaKind
 from sash.operators.kinds.delta_by_definition import ExactDeltaKind
 from sash.operators.kinds.kind_base import GrowingKind
@@ -103,7 +103,7 @@ class StatePlan:
             return [latest(window, self.bound.schema) for window in self.bound.query.windows]
         if isinstance(self.bound, BoundRolling):
             return [look_back(window, self.bound.schema) for window in self.bound.query.windows]
-        return [kind_of(window, self.bound.schema) for window in self.bound.query.windows]
+        return [kind_of_window(window, self.bound.schema) for window in self.bound.query.windows]
 
     @cached_property
     def columns(self) -> frozenset[str]:

@@ -34,7 +34,7 @@ from sash.aggregation.kernels.folds.range_fold import present, range_fold, range
 from sash.aggregation.kernels.folds.range_values import range_values
 from sash.aggregation.monoid import Kind, Monoid
 from sash.arrays import Array, Ints, Mask
-from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
+from sash.operators.columns.arrow_columns import from_numpy, kind_of_type, to_numpy
 from sash.operators.folding.elements import Elements
 from sash.operators.folding.lifting import inputs_of, known_rows
 from sash.operators.windows.ranges import Ranges
@@ -199,7 +199,7 @@ class ObjectFolder:
 
 
 def _kinds(monoid: Monoid, schema: pa.Schema) -> tuple[Kind, ...]:
-    return tuple(kind_of(schema.field(column).type) for column in monoid.columns)
+    return tuple(kind_of_type(schema.field(column).type) for column in monoid.columns)
 
 
 def _magnitude(inputs: list[Array]) -> int:

@@ -22,7 +22,8 @@ from sash.aggregation.kernels.compiler.compiled import Compiled, compiled
 from sash.aggregation.kernels.folds.group_fold import group_fold
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Ints, Mask
-from sash.operators.columns.arrow_columns import kind_of, to_numpy
+from sash.operators.bound_query import BoundQuery
+from sash.operators.columns.arrow_columns import kind_of_type, to_numpy
 from sash.operators.folding.fold_ranges import ObjectFolder
 from sash.operators.folding.lifting import inputs_of
 
@@ -48,11 +49,11 @@ class PaneParts(Protocol):
         ...
 
 
-def parts_of(monoid: Monoid, schema: pa.Schema) -> PaneParts | None:
+def pane_parts_of(monoid: Monoid, schema: pa.Schema) -> PaneParts | None:
     """None for an aggregate that depends on the order of events."""
     if not monoid.commutative:
         return None
-    kinds = tuple(kind_of(schema.field(column).type) for column in monoid.columns)
+    kinds = tuple(kind_of_type(schema.field(column).type) for column in monoid.columns)
     typed = monoid.bind(kinds)
     if "object" in kinds or not typed.columnar or type(typed.identity()) not in (bool, int, float, tuple):
         return ObjectParts(monoid)
@@ -60,6 +61,12 @@ def parts_of(monoid: Monoid, schema: pa.Schema) -> PaneParts | None:
     if machine.mode == "interpreted" or len(machine.dtypes) not in _LIFTS:
         return ObjectParts(monoid)
     return NumberParts(monoid, machine)
+
+
+def parts_by_name(bound: BoundQuery) -> dict[str, PaneParts]:
+    """Of every aggregate that has them."""
+    found = {name: pane_parts_of(monoid, bound.schema) for name, monoid in bound.aggregates.items()}
+    return {name: parts for name, parts in found.items() if parts is not None}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
-from sash.operators.folding.pane_parts import NumberParts, PaneParts, parts_of
+from sash.operators.folding.pane_parts import NumberParts, PaneParts, pane_parts_of, parts_by_name
 from sash.semantics.event import Order
 from sash.semantics.windows import CumulateWindow, TimeWindow
 
@@ -44,7 +44,7 @@ class Panes:
         grid = pane_grid(bound)
         if grid is None:
             return None
-        found = [parts_of(monoid, bound.schema) for monoid in bound.aggregates.values()]
+        found = [pane_parts_of(monoid, bound.schema) for monoid in bound.aggregates.values()]
         if not all(isinstance(parts, NumberParts) or (objects and parts is not None) for parts in found):
             return None
         return cls(bound, *grid)
@@ -93,10 +93,7 @@ class Panes:
 
     @cached_property
     def _parts(self) -> dict[str, PaneParts]:
-        found = {
-            name: parts_of(monoid, self.bound.schema) for name, monoid in self.bound.aggregates.items()
-        }
-        return {name: parts for name, parts in found.items() if parts is not None}
+        return parts_by_name(self.bound)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("bound", "length", "origin")}

@@ -23,7 +23,7 @@ from sash.operators.columns.arrow_columns import require_key_type
 from sash.operators.columns.times import FARTHEST, require_time_type
 from sash.operators.joins.hash_band_or_matrix import Equality, Strategy, choose, equality
 from sash.operators.late_rows import LATE_REASON, late_schema
-from sash.operators.predicates.predicate_kinds import kind_of
+from sash.operators.predicates.predicate_kinds import kind_of_part
 from sash.semantics.durations import Unit
 from sash.semantics.expression import TRUE, Constant, ExpressionNode, Side, Untraceable, conjuncts, trace
 from sash.semantics.join import IntervalJoin, TwoStreams
@@ -158,7 +158,7 @@ class BoundJoin(BoundSides):
         if isinstance(self.tree, Constant):
             truth(self.tree.value, owner="the join", about=rows)
         for part in conjuncts(self.tree or TRUE):
-            kind = kind_of(part, self.schemas)
+            kind = kind_of_part(part, self.schemas)
             if kind not in (None, "bool"):
                 raise PredicateError(
                     f"the predicate of the join must return True or False; {part} is of kind {kind!r}, "

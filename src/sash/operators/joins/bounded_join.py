@@ -24,7 +24,7 @@ SMALL = 2**16
 """As-of joins of fewer rows are done before threads have begun."""
 
 
-def joined(
+def join_tables(
     bound: BoundJoin | BoundAsof, inputs: Mapping[Side, pa.Table], *, shares: int = 1,
     ordinals: Mapping[Side, Ints] | None = None, places: bool = False,
 ) -> pa.Table:  # fmt: skip

@@ -3,9 +3,10 @@
     advance    what the watermark has passed meets what is stored, in event-time order, and is stored itself
 
 Rows meet only when the watermark has passed them, so that pairs come in the order of the definition. A
-row is held until no row can come that is close enough in time: τ < watermark − within. Between two
-batches the operator is bytes (`two_sided.py`): which rows of a chunk are stored follows from the watermark;
-of an outer join the header also has which stored rows have met one.
+row is held until no row can come that is close enough in time: `_expired`, τ < watermark − within; then the
+shares of `state/side_shares.py` drop their chunks of it. Between two batches the operator is bytes
+(`two_sided.py`): which rows of a chunk are stored follows from the watermark; of an outer join the header
+also has which stored rows have met one.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.aggregation.kernels.compiler.function_source import NoSource
 from sash.aggregation.kernels.compiler.numba_compilation import Kernel, NumbaError, short_reason
@@ -33,14 +32,14 @@ from sash.operators.joins.state.archive import Archive, Rows
 from sash.operators.joins.state.chunk import Chunk
 from sash.operators.predicates.predicate_kinds import (
     integer_limit,
-    kind_of,
-    kind_of_column,
+    kind_of_part,
     to_kernel,
-    within,
+    within_limit,
+    without_nulls,
 )
 from sash.operators.windows.numbering import numbered
 from sash.semantics.expression import TRUE, Column, Side, columns_of
-from sash.semantics.join import PredicateRow, holds
+from sash.semantics.join import PredicateRow, pair_matches
 
 PairPositions = tuple[Ints, Ints]
 
@@ -91,8 +90,8 @@ class Matcher:
 
     def _compile(self) -> None:
         compared = [column for side in Side for column in self._columns[side]]
-        foreign = [column for column in compared if kind_of(column, self._schemas) is None]
-        mixed = [part for part in self._rest if kind_of(part, self._schemas) != "bool"]
+        foreign = [column for column in compared if kind_of_part(column, self._schemas) is None]
+        mixed = [part for part in self._rest if kind_of_part(part, self._schemas) != "bool"]
         if foreign or mixed:
             what = f"{foreign[0]} is a column of" if foreign else f"in {mixed[0]} there are"
             self.why_interpreted = f"{what} other things than 64-bit numbers and times"
@@ -116,18 +115,14 @@ class Matcher:
     def keeps(self, table: pa.Table, side: Side) -> Mask:
         """Which rows can match at all."""
         read = [column.name for column in self._reads if column.side is side] if self._traced else []
-        return _known(table, read)
+        return without_nulls(table, read)
 
     def clean(self, rows: Rows, side: Side) -> Mask:
         """Which rows machine code can judge."""
         if not self._kernels:
             return np.zeros(len(rows), np.bool_)
         names = [column.name for column in self._columns[side]]
-        clean = _known(rows.table, names)
-        for name in names:
-            if kind_of_column(rows.table[name].type) == "int":
-                clean &= within(to_kernel(rows.table[name]), self._limit)
-        return clean
+        return without_nulls(rows.table, names) & within_limit(rows.table, names, self._limit)
 
     def columns(self, rows: Rows, side: Side) -> Columns:
         """What the kernels read: the predicate's columns, and the times."""
@@ -162,7 +157,11 @@ class Matcher:
         rows = (self._rows(side, probe.place[i]), self._rows(side.other, stored.place[j]))
         lefts, rights = rows if side is Side.LEFT else rows[::-1]
         found = np.array(
-            [holds(self._join.where, left, right) for left, right in zip(lefts, rights, strict=True)], bool
+            [
+                pair_matches(self._join.where, left, right)
+                for left, right in zip(lefts, rights, strict=True)
+            ],
+            bool,
         )
         return i[found], j[found]
 
@@ -171,11 +170,3 @@ class Matcher:
         once, which = np.unique(places, return_inverse=True)
         rows = self._archives[side].at(once).predicate_rows()
         return [rows[number] for number in which.tolist()]
-
-
-def _known(table: pa.Table, names: list[str]) -> Mask:
-    known = np.ones(table.num_rows, np.bool_)
-    for name in names:
-        if table[name].null_count:
-            known &= pc.is_valid(table[name]).to_numpy()
-    return known

@@ -1,4 +1,24 @@
-"""One class per window kind, for bounded and unbounded input alike. A new one needs an entry in `KINDS`."""
+"""One class per window kind, for bounded and unbounded input alike. A new one needs an entry in `KINDS`.
+
+as_engine.py            the progress of windows that are reported as an engine does
+as_engine_ranges.py     engines as windowers: what a profile reports of all keys at once
+by_predicate.py         kinds whose windows a user's predicate cuts: `Runs.marks` has where it holds
+clock_windows.py        time windows, and cumulating ones, which grow by steps
+delta.py                delta windows: at every trigger r, { δ_r − W ≤ δ < δ_r }
+delta_by_definition.py  the progress of delta windows: the triggers so far
+kind_base.py            the base class of window kinds: what the operator knows of them
+kinds_over_all_held.py  kinds that look at all held events of the keys at hand
+latest.py               look-backs of `.latest`: at an instant, the events of a key with now − W < τ ≤ now
+lifetime.py             a look-back without end, of `.rolling`
+look_back.py            look-backs of `.rolling`: at every event, { τ − W < τ' ≤ τ }
+policy.py               policy windows: what a slide policy has not evicted, reported every S
+punctuated.py           punctuated windows: from one punctuation up to the next
+rows.py                 windows of rows: { i : w·S ≤ i < w·S + W }
+session.py              sessions: maximal chains of events whose neighbours are at most `gap` apart
+slide_by_time.py        the last W events, every S of time
+slide_by_tuple.py       windows of time that slide by events
+threshold.py            threshold windows: maximal runs of events that satisfy the predicate
+"""
 
 from __future__ import annotations
 
@@ -56,9 +76,9 @@ KINDS: dict[type[Window], Callable[[Any, pa.Schema], WindowKind[Any]]] = {
 }
 
 
-def kind_of(window: Window, schema: pa.Schema) -> WindowKind[Any]:
+def kind_of_window(window: Window, schema: pa.Schema) -> WindowKind[Any]:
     """What computes this window over events with these columns."""
     return KINDS[type(window)](window, schema)
 
 
-__all__ = ["KINDS", "WindowKind", "kind_of"]
+__all__ = ["KINDS", "WindowKind", "kind_of_window"]

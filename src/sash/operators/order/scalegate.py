@@ -98,7 +98,7 @@ class ScaleGate:
         watermark: int | None = None,
         timeout: float | None = None,
     ) -> bool:
-        """Add rows in the order of time, and the promise that nothing before `watermark` follows.
+        """Add rows in the order of time, after which nothing before `watermark` follows.
 
         Waits while there is no room; False, and nothing is added, when there is none within `timeout`
         seconds, when the source was removed while it waited, or when the gate was closed.
@@ -307,7 +307,7 @@ class ScaleGate:
         self._floor = max(floor, self._floor)
         self._leaving = [source for source in self._leaving if source.held]
         run = weave(self.inputs, parts, watermark=self._floor, first=self._ready)
-        # A promise that nobody has read yet is replaced by the next one: idle streams need no memory.
+        # A watermark that nobody has read yet is replaced by the next one: idle streams need no memory.
         if len(run) or self._is_read_to_its_end() or not self._log.supersede(run):
             self._log.append(run)
         self._ready += len(run)

@@ -46,20 +46,20 @@ class GateLog:
 
     def __init__(self) -> None:
         self.end = LogPlace(0)
-        self._promise: LogPlace | None = None
+        self._empty: LogPlace | None = None
         """The last place, if it holds a run without tuples: only how far time has come."""
 
     def append(self, item: Interleaved | Control) -> None:
         filled = self.end
         filled.item, filled.following = item, LogPlace(filled.number + 1)
         self.end = filled.following
-        self._keep_promise(filled)
+        self._keep_empty(filled)
 
-    def supersede(self, promise: Interleaved) -> bool:
+    def supersede(self, empty: Interleaved) -> bool:
         """Put a run without tuples in place of the last one, if that has none either and is unread."""
-        if self._promise is None:
+        if self._empty is None:
             return False
-        self._promise.item = promise
+        self._empty.item = empty
         return True
 
     def join(self, place: LogPlace, most: int) -> None:
@@ -72,8 +72,8 @@ class GateLog:
         if len(runs) > 1:
             place.item, place.following = joined(runs), after
             if after is self.end:
-                self._keep_promise(place)
+                self._keep_empty(place)
 
-    def _keep_promise(self, last: LogPlace) -> None:
+    def _keep_empty(self, last: LogPlace) -> None:
         item = last.item
-        self._promise = last if isinstance(item, Interleaved) and not len(item) else None
+        self._empty = last if isinstance(item, Interleaved) and not len(item) else None

@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from sash.operators.patterns.worker_pool import PooledRows
 from sash.operators.windows.ranges import Ranges
-
-PooledRows = Any
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ class _Farm:
         values = self.pool.fold_and_lower(needed(), lo, hi, self.share.ranges.slot[first:last])
         return values.owned_by(self.share.windows[first:last])
 
-    # Between the steps: see `exchange.TwoSteps`.
+    # Between the steps: see `two_step_handover.TwoSteps`.
 
     def gather(self, parts: list[Folds]) -> Folds:
         return joined(parts, 0, len(self.panes))

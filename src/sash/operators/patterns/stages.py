@@ -2,7 +2,7 @@
 
     level 0    every emitter, worker and collector on its own
     level 1    neighbours that are not parallel are one stage: collector and emitter, emitter and emitter,
-               and two workers in a row where each has only the other to talk to
+               and two workers in a row where each has only the other to exchange with
     level 2    what stands between two parallel stages goes into them: their workers exchange directly
 
 These are the levels of transformation of WindFlow (Mencagli et al., IEEE Access 2019), chosen with

@@ -56,7 +56,7 @@ class _Split:
         values = self.pool.fold_and_lower(needed(), starts, starts + self.partitions, whole)
         return values.owned_by(self.share.windows[first:last])
 
-    # Between the steps: see `exchange.TwoSteps`.
+    # Between the steps: see `two_step_handover.TwoSteps`.
 
     def gather(self, parts: list[Folds]) -> Folds:
         return dealt(parts, 0, len(self.share))

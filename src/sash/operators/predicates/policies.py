@@ -24,7 +24,7 @@ from sash.aggregation.monoid import Monoid
 from sash.errors import SashError
 from sash.operators.bound_query import result_type
 from sash.operators.folding.fold_ranges import compiles
-from sash.operators.predicates.predicate_kinds import ValueKind, kind_of, kind_of_column, plain_limit
+from sash.operators.predicates.predicate_kinds import ValueKind, kind_of_column, kind_of_part, plain_limit
 from sash.semantics.expression import (
     Column,
     Constant,
@@ -90,7 +90,9 @@ class PolicyCondition:
         schema = pa.schema(list(types.items()))
         schemas = {Side.LEFT: schema, Side.RIGHT: schema}
         limit = plain_limit(tree, schemas, kinds=_KINDS, constants=(int, float, timedelta))
-        moved = [p for p in parts_of(tree) if isinstance(p, Operation) and _is_time(kind_of(p, schemas))]
+        moved = [
+            p for p in parts_of(tree) if isinstance(p, Operation) and _is_time(kind_of_part(p, schemas))
+        ]
         if limit < 0 or moved:  # the calendar of Python ends
             return None
         places = {name: place for place, name in enumerate(window.track)}

@@ -6,7 +6,7 @@
 
 >>> from sash.semantics.expression import trace
 >>> types = {Side.LEFT: pa.schema([("x", pa.int32())]), Side.RIGHT: pa.schema([("a", pa.float64())])}
->>> kind_of(trace(lambda l, r: abs(l.x - r.a), ["x"], ["a"]), types)
+>>> kind_of_part(trace(lambda l, r: abs(l.x - r.a), ["x"], ["a"]), types)
 'float'
 """
 
@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sash.aggregation.kernels.joins.predicates import largest
@@ -43,13 +44,13 @@ _NUMBERS: tuple[ValueKind, ...] = ("bool", "int", "float")
 _LIMITS = [*(1 << bits for bits in range(62, -1, -1)), 0]
 
 
-def kind_of(tree: ExpressionNode, schemas: Schemas) -> ValueKind | None:
+def kind_of_part(tree: ExpressionNode, schemas: Schemas) -> ValueKind | None:
     """What a tree computes, or None where it cannot be compiled."""
     if isinstance(tree, Column):
         return kind_of_column(schemas[tree.side].field(tree.name).type)
     if isinstance(tree, Constant):
         return _kind_of_constant(tree)
-    kinds = [kind_of(operand, schemas) for operand in tree.operands]
+    kinds = [kind_of_part(operand, schemas) for operand in tree.operands]
     if len(kinds) == 1:
         (one,) = kinds
         return "int" if one == "bool" else one if one in ("int", "float", "span") else None
@@ -98,31 +99,44 @@ def plain_limit(
     """The integer limit of a predicate; −1 where it has parts of other kinds than these, constants of other
     types, or where 64 bits may compute something else than Python.
 
-    A truth that is the same for all rows comes from asking what a symbol is; of numpy's numbers, those that
-    are narrow compute in their own way; and so do // and % of fractions."""
+    A truth that is the same for all rows comes from a test of what a symbol is; of numpy's numbers, those
+    that are narrow compute in their own way; and so do // and % of fractions."""
     parts = list(parts_of(root))
     floors = [part for part in parts if isinstance(part, Operation) and part.operator in ("//", "%")]
     fits = (
-        kind_of(root, schemas) == "bool"
+        kind_of_part(root, schemas) == "bool"
         and any(isinstance(part, Column) for part in parts)
-        and all(kind_of(part, schemas) in kinds for part in parts)
+        and all(kind_of_part(part, schemas) in kinds for part in parts)
         and all(type(part.value) in constants for part in parts if isinstance(part, Constant))
-        and all(kind_of(floor, schemas) != "float" for floor in floors)
+        and all(kind_of_part(floor, schemas) != "float" for floor in floors)
     )
     return integer_limit([root], schemas) if fits else -1
 
 
 def _exact(part: ExpressionNode, limit: int, schemas: Schemas) -> bool:
     if isinstance(part, Operation):
-        whole = [operand for operand in part.operands if kind_of(operand, schemas) != "float"]
+        whole = [operand for operand in part.operands if kind_of_part(operand, schemas) != "float"]
         if part.operator == "/" or len(whole) < len(part.operands):
             return all(largest(operand, limit) <= EXACT_IN_FLOAT for operand in whole)
-    return kind_of(part, schemas) == "float" or largest(part, limit) < 2**63
+    return kind_of_part(part, schemas) == "float" or largest(part, limit) < 2**63
 
 
-def within(values: NDArray[np.generic], limit: int) -> Mask:
-    """Which of the whole numbers are at most `limit` in magnitude."""
-    inside: Mask = (values >= -limit) & (values <= limit)  # type: ignore[operator]
+def without_nulls(rows: pa.Table, columns: Iterable[str]) -> Mask:
+    """The rows in which every value of these columns is known."""
+    known = np.ones(rows.num_rows, np.bool_)
+    for name in columns:
+        if rows[name].null_count:
+            known &= pc.is_valid(rows[name]).to_numpy()
+    return known
+
+
+def within_limit(rows: pa.Table, columns: Iterable[str], limit: int) -> Mask:
+    """The rows whose whole numbers in these columns are at most `limit` in magnitude."""
+    inside = np.ones(rows.num_rows, np.bool_)
+    for name in columns:
+        if kind_of_column(rows[name].type) == "int":
+            values = to_kernel(rows[name])
+            inside &= (values >= -limit) & (values <= limit)  # type: ignore[operator]
     return inside
 
 

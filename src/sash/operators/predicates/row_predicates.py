@@ -33,11 +33,11 @@ from sash.arrays import Array, Ints, Mask
 from sash.errors import SashError
 from sash.operators.predicates.predicate_kinds import (
     Schemas,
-    kind_of,
-    kind_of_column,
+    kind_of_part,
     plain_limit,
     to_kernel,
-    within,
+    within_limit,
+    without_nulls,
 )
 from sash.semantics.condition import Condition
 from sash.semantics.event import Event
@@ -126,7 +126,7 @@ class _Tree:
         return self._limit >= 0
 
     def _kind(self, part: ExpressionNode) -> str | None:
-        return kind_of(part, self._schemas)
+        return kind_of_part(part, self._schemas)
 
     @property
     def mixes_truths_and_integers(self) -> bool:
@@ -143,19 +143,11 @@ class _Tree:
 
     def without_nulls(self, rows: pa.Table) -> Mask:
         """The rows in which every value that it reads is known."""
-        known = np.ones(rows.num_rows, np.bool_)
-        for name in self._read:
-            if rows[name].null_count:
-                known &= rows[name].is_valid().to_numpy()
-        return known
+        return without_nulls(rows, self._read)
 
     def within_limits(self, rows: pa.Table) -> Mask:
         """The rows with integers that numpy computes with as Python does."""
-        clean = np.ones(rows.num_rows, np.bool_)
-        for name in self._read:
-            if kind_of_column(rows[name].type) == "int":
-                clean &= within(to_kernel(rows[name]), self._limit)
-        return clean
+        return within_limit(rows, self._read, self._limit)
 
     def truths(self, rows: pa.Table) -> Mask:
         """Of rows within limits; ZeroDivisionError where Python would raise it. Unknown is false."""

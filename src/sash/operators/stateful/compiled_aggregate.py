@@ -18,7 +18,7 @@ from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.kernels.folds import keyed_panes as kernel
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Array, Ints, Mask
-from sash.operators.columns.arrow_columns import from_numpy, kind_of
+from sash.operators.columns.arrow_columns import from_numpy, kind_of_type
 from sash.operators.columns.times import from_integers
 from sash.operators.folding.lifting import inputs_of
 from sash.operators.order.interleaved import END_OF_TIME, Interleaved
@@ -157,12 +157,12 @@ class CompiledAggregate(Running):
 
 def bound_to(monoid: Monoid, schema: pa.Schema) -> Monoid:
     """The monoid for columns of these types."""
-    return monoid.bind(tuple(kind_of(schema.field(column).type) for column in monoid.columns))
+    return monoid.bind(tuple(kind_of_type(schema.field(column).type) for column in monoid.columns))
 
 
 def fits_columns(monoid: Monoid, schema: pa.Schema) -> bool:
     """Whether the elements of a monoid over these columns are numbers."""
-    kinds = [kind_of(schema.field(column).type) for column in monoid.columns]
+    kinds = [kind_of_type(schema.field(column).type) for column in monoid.columns]
     return "object" not in kinds and bound_to(monoid, schema).columnar
 
 

@@ -105,7 +105,7 @@ class Join(Stateful):
         ]
 
     def _holds(self, left: Row, right: Row) -> bool:
-        return join.holds(self.join.where, join.PredicateRow(left), join.PredicateRow(right))
+        return join.pair_matches(self.join.where, join.PredicateRow(left), join.PredicateRow(right))
 
     def _paired(self, left: Row, right: Row) -> dict[str, Any]:
         rows = zip(self.prefixes, (left, right), strict=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sash.operators.columns.layout import Layout
 from sash.operators.engine.groups.policy_group import bounded_slides
-from sash.operators.kinds import kind_of
+from sash.operators.kinds import kind_of_window
 from sash.operators.kinds.kind_base import GrowingKind, Held, KeyMemory, Moment, Runs, WindowKind
 from sash.operators.predicates.row_predicates import truths
 from sash.operators.windows.ranges import NEVER, Ranges
@@ -27,7 +27,7 @@ def window_ranges(window: Window, layout: Layout, *, horizon: int, empty: bool =
     """All windows over the layout; those without events only with `empty`."""
     if not len(layout.times):
         return Ranges.none()
-    kind = kind_of(window, layout.rows.schema)
+    kind = kind_of_window(window, layout.rows.schema)
     if isinstance(kind, GrowingKind):
         return kind.windows(_runs(window, layout))
     policy = bounded_slides(window, layout) if isinstance(window, PolicyWindow) else None
@@ -49,12 +49,12 @@ def _runs(window: Window, layout: Layout) -> Runs:
 
 def vectorised(window: Window, schema: pa.Schema) -> bool:
     """Whether this window is found on columns, over events of this schema."""
-    return kind_of(window, schema).on_columns
+    return kind_of_window(window, schema).on_columns
 
 
 def misfits_of(window: Window, layout: Layout) -> dict[int, str]:
     """The positions of the events that this window cannot place, and why not."""
-    kind = kind_of(window, layout.rows.schema)
+    kind = kind_of_window(window, layout.rows.schema)
     return _misfits(kind, layout, kind.blank(layout.slots))
 
 

@@ -25,10 +25,10 @@ class Planned:
         return f"<sash plan: {algorithm.name} by {pattern.name}, because {pattern.why}>"
 
     def _repr_html_(self) -> str:
-        return tables.block("plan", parts_of(self.explanation))
+        return tables.block("plan", html_of_plan(self.explanation))
 
 
-def parts_of(explanation: Explanation) -> Iterator[str]:
+def html_of_plan(explanation: Explanation) -> Iterator[str]:
     """Meaning, algorithm, pattern; candidates and stages below, folded away."""
     yield tables.as_html(("window", "class", "holds"), map(_window, explanation.windows))
     if explanation.whole:

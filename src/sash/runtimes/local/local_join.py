@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
-from sash.operators.joins.bounded_join import joined, untimed
+from sash.operators.joins.bounded_join import join_tables, untimed
 from sash.operators.patterns.cores import available_cores
 from sash.runtimes.local.local_source import LocalSource
 from sash.semantics.expression import Side
@@ -27,7 +27,7 @@ class LocalJoin:
 
     def collect(self, bound: BoundJoin | BoundAsof) -> pa.Table:
         shares = available_cores() if isinstance(bound, BoundAsof) else self.shares
-        return joined(bound, {side: self._input(side).table for side in Side}, shares=shares)
+        return join_tables(bound, {side: self._input(side).table for side in Side}, shares=shares)
 
     def collect_late(self, bound: BoundJoin | BoundAsof, side: Side) -> pa.Table:
         return untimed(bound.of(side), self._input(side).table)

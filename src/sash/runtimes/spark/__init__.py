@@ -2,6 +2,14 @@
 
 PySpark is not a dependency of `pip install sash`, since a cluster has its own. Whatever of Sash needs it
 imports this package first, and so one sentence here is enough.
+
+compat.py                what Sash needs of PySpark and has no public form: all of it, in one place
+failures.py              what went wrong in Spark, in one sentence
+hadoop_folder.py         small files wherever Spark keeps files
+micro_batch_jobs.py      how the jobs of a micro-batch are planned
+quiet_console.py         what the processes of Spark write to standard error, without noise
+session.py               a SparkSession with the settings that matter to Sash
+session_requirements.py  what a Spark session must have for windows over streams
 """
 
 from sash.errors import MissingDependency

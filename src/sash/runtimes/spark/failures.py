@@ -130,7 +130,7 @@ def _innermost(text: str) -> str:
     if not causes:
         return line
     kind, message = causes[-1].groups()
-    # One word alone, such as the name of a class, says nothing without the kind of the error.
+    # One word alone, such as the name of a class, means nothing without the kind of the error.
     return message if kind is None or " " in message.strip() else f"{kind.rpartition('.')[2]}: {message}"
 
 

@@ -47,7 +47,7 @@ def require_workers(spark: SparkSession) -> None:
 
 @lru_cache
 def _has_sash(program: str) -> bool:
-    """Asked of the program itself, unless it is this one: several environments may link to one file."""
+    """A run of the program finds out, unless it is this one: several environments may link to one file."""
     found = shutil.which(program)
     if found is None or found == sys.executable:
         return found is not None

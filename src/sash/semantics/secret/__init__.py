@@ -32,6 +32,14 @@ An example by hand: times 30, 31, 36 with ω = 5, β = 1 in STREAM. t0 = 30 − 
 
 >>> simulate("stream", [30, 31, 36], 5, 1)
 [[0], [0, 1], [1]]
+
+arrivals.py      the input of the simulator: timed arrivals in batches, checked once and never again
+engine_state.py  a key's reports in pieces: the simulator for unbounded streams
+model.py         the model, step by step, as small pure functions
+parameters.py    the parameters of an engine: a profile is data
+profiles.py      the engines whose SECRET parameters are known
+scope.py         scope: which interval an engine looks at
+simulator.py     simulate an engine: events in, the reports that it would print out
 """
 
 from sash.semantics.secret.model import Reported

@@ -61,7 +61,7 @@ def positive(argument: str, given: Any) -> int:
     return number
 
 
-def kind_of(given: Any) -> Axis:
+def axis_of(given: Any) -> Axis:
     """'time' or 'count', as an Axis."""
     try:
         return Axis(given)

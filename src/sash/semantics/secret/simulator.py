@@ -20,7 +20,7 @@ from typing import Literal
 
 from sash.errors import Unsupported
 from sash.semantics.secret import model
-from sash.semantics.secret.arrivals import Arrivals, arrivals, kind_of, positive
+from sash.semantics.secret.arrivals import Arrivals, arrivals, axis_of, positive
 from sash.semantics.secret.model import NOTHING, Reported
 from sash.semantics.secret.parameters import Profile, Report
 from sash.semantics.secret.profiles import profile as profile_named
@@ -68,7 +68,7 @@ def trace(
     [Reported(arrival=2, instant=34, content=range(0, 2))]
     """
     profile = engine if isinstance(engine, Profile) else profile_named(engine)
-    axis = kind_of(kind)
+    axis = axis_of(kind)
     require_windows(engine, profile, axis)
     size, slide = positive("size", size), positive("slide", slide)
     events = arrivals(times, batches=batches)

@@ -1,8 +1,19 @@
 """The window kinds, one module each: the formula, a doctest that shows it, and its validation.
 
 How windows of a kind are found among the events that are held is in `operators/kinds`, in a module of the
-same name (`clock_windows.py` for `time.py` and `cumulate.py`); `KINDS` there lists them. Public names are
+same name (`clock_windows.py` for times and cumulating ones); `KINDS` there lists them. Public names are
 in `sash/__init__.py`, windows as text in `api/window_parser.py` and `dashboard/lab/kinds.py`.
+
+cumulate.py        cumulating windows: they grow by a step from a tumbling start up to a maximum
+delta.py           delta windows: sized and moved by an attribute δ of the events instead of by time
+policy.py          policy windows
+punctuated.py      punctuated windows: events of the stream mark where they end
+rows.py            windows of rows
+session.py         session windows: maximal chains of events whose neighbours are at most `gap` apart
+slide_by_time.py   slide-by-time windows: the last W events, looked back at from every multiple of S
+slide_by_tuple.py  slide-by-tuple windows: a range of time, looked back at from every S-th event
+threshold.py       threshold windows: maximal runs of events that satisfy a predicate (a data-driven frame)
+time.py            time windows: sliding (also called hopping) and tumbling
 """
 
 from sash.semantics.windows.cumulate import CumulateWindow, cumulate

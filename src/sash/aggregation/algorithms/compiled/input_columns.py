@@ -14,7 +14,7 @@ from sash.aggregation.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.interpreted import shaped
 from sash.aggregation.kernels.compiler.casts import as_bool, as_float, as_int
 from sash.aggregation.kernels.compiler.compiled import Compiled
-from sash.aggregation.kernels.compiler.shape import kind_of
+from sash.aggregation.kernels.compiler.shape import kind_of_value
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.monoid import Kind
 from sash.arrays import Array, Ints
@@ -44,7 +44,7 @@ class Inlet:
             return values
         names = self.machine.monoid.columns
         for name, value, kind in zip(names, values, self.kinds, strict=True):
-            require_kind(name, kind_of(value), kind)
+            require_kind(name, kind_of_value(value), kind)
         return tuple(_CASTS[kind](value) for value, kind in zip(values, self.kinds, strict=True))
 
     def one(self, element: Element) -> Columns:

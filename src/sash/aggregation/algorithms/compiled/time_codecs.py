@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from math import ceil, isinf
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from sash.aggregation.algorithms.protocol import Time, is_numeric
 from sash.arrays import Ints
 from sash.errors import ArgumentError
+from sash.semantics.time_format import EPOCH
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
@@ -77,7 +78,7 @@ class FloatTimes(TimeCodec):
 
 class DatetimeTimes(TimeCodec):
     def __init__(self, *, zoned: bool) -> None:
-        self._epoch = datetime(1970, 1, 1, tzinfo=UTC if zoned else None)
+        self._epoch = EPOCH if zoned else EPOCH.replace(tzinfo=None)
 
     def code(self, time: Time) -> int:
         if not isinstance(time, datetime) or (time.tzinfo is None) != (self._epoch.tzinfo is None):

@@ -8,7 +8,7 @@
   left sibling is there completes a pair one level up. One combine amortised, log₂ n at worst, no reads.
 - **Eviction** moves `lo`. Blocks that begin before it are dead; they are dropped by ranges, every so
   often, without being looked at.
-- **A slide policy** is answered by descent (`descent`).
+- **A slide policy** is answered by descent (`evict_by_policy.Descent`).
 
 Only the tails are held here: O(log n). Everything else is behind `Nodes`. `LogForest` (Log MTA) and
 `AmortizedForest` (AMTA) differ in how they answer a query. Villalba, Berral, Carrera: 'Constant-time

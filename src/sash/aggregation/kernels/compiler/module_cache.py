@@ -42,11 +42,10 @@ def directory() -> Path:
     return path
 
 
-def _announce(path: Path) -> None:
+def _warn_of_compiling(path: Path) -> None:
     """One line before the first compilation of these versions of Sash and Numba, by one process."""
-    with suppress(
-        OSError
-    ):  # announced before, or a folder that cannot be written, of which another place warns
+    # Printed before, or a folder that cannot be written: then another place warns.
+    with suppress(OSError):
         (path / f"compiled-by-sash-{__version__}-numba-{version('numba')}").touch(exist_ok=False)
         if os.environ.get("SASH_PROGRESS") != "0":
             print(
@@ -84,7 +83,7 @@ def _publish(path: Path, text: str) -> None:
             return
         # Damaged, for example by a full disk. Nobody imports it any more: replace it.
         path.unlink()
-    _announce(path.parent)
+    _warn_of_compiling(path.parent)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

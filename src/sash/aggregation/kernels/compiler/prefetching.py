@@ -1,7 +1,7 @@
 """`prefetch`: the processor begins to read a cell of a table, and goes on without waiting for it.
 
 What a batch touches lies all over tables of hundreds of megabytes, so that most of its time would be spent
-waiting for one cell after the other. A kernel that knows some cells ahead asks for them first.
+waiting for one cell after the other. A kernel that knows some cells ahead begins to read them first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 from sash.arrays import Numbers
 
 AHEAD = 12
-"""How many rounds of a loop before it needs a cell it asks for it, unless it knows better."""
+"""How many rounds of a loop before it needs a cell it begins to read it, unless it knows better."""
 
 
 def prefetch(table: Numbers, row: int, word: int) -> None:

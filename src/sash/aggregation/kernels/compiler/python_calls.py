@@ -4,8 +4,8 @@
     Python          function((3, (2.5, True)))  →  True or False
 
 For what cannot be compiled in the middle of what can: a call takes no longer than one from Python. Such a
-kernel keeps the interpreter's lock (`machine.OPTIONS`). To let go of it and to wait for it again with each
-call could take milliseconds, where other threads compute.
+kernel keeps the interpreter's lock (`numba_compilation.OPTIONS`). To let go of it and to wait for it again
+with each call could take milliseconds, where other threads compute.
 
 What the function raises, the kernel raises. But Numba never lets go of the arrays of a call that is left
 from within a function that it has called: what may raise often should keep its error until the kernel has

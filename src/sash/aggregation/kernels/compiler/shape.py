@@ -61,7 +61,8 @@ class Shape:
             return False
         fields = (element,) if self.scalar else element
         return len(fields) == len(self.fields) and all(
-            _WIDTH[kind_of(value)] <= _WIDTH[kind] for value, kind in zip(fields, self.fields, strict=True)
+            _WIDTH[kind_of_value(value)] <= _WIDTH[kind]
+            for value, kind in zip(fields, self.fields, strict=True)
         )
 
     def empty(self, n: int) -> Columns:
@@ -69,7 +70,7 @@ class Shape:
         return tuple(np.empty(n, dtype) for dtype in self.dtypes)
 
 
-def kind_of(value: Any) -> Kind:
+def kind_of_value(value: Any) -> Kind:
     if isinstance(value, bool | np.bool_):
         return "bool"
     if isinstance(value, int | np.integer):
@@ -97,7 +98,9 @@ def shape_of(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Shape:
             require_one_length(monoid, function, (row for row in returned if isinstance(row, tuple)))
     if any(len(row) != len(identity) for row in rows):
         return Shape(("object",), True, (first,))
-    fields = tuple(_widest([kind_of(value) for value in column]) for column in zip(*rows, strict=True))
+    fields = tuple(
+        _widest([kind_of_value(value) for value in column]) for column in zip(*rows, strict=True)
+    )
     return Shape(fields, not isinstance(first, tuple), identity)
 
 

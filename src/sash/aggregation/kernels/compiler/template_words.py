@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from sash.aggregation.elements import Element as Element
 from sash.arrays import Array
 
 Columns: TypeAlias = tuple[Array, ...]
-Element: TypeAlias = Any
-"""A scalar, or a flat tuple of scalars: one value per column."""
 
 
 def identity() -> Element:

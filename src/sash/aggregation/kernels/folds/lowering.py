@@ -17,7 +17,7 @@ from numba import types
 from numba.np.numpy_support import as_dtype
 
 from sash.aggregation.kernels.compiler.numba_compilation import Kernel, NumbaError
-from sash.aggregation.kernels.compiler.shape import DTYPES, kind_of
+from sash.aggregation.kernels.compiler.shape import DTYPES, kind_of_value
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.aggregation.monoid import Kind
 from sash.arrays import Array, Mask
@@ -87,7 +87,7 @@ def lower_interpreted(one: Kernel, columns: Columns, present: Mask | None, nothi
 
 
 def _typed(values: list[Any], valid: Mask) -> Array:
-    kinds = {kind_of(value) for value, known in zip(values, valid, strict=True) if known}
+    kinds = {kind_of_value(value) for value, known in zip(values, valid, strict=True) if known}
     numeric = kinds <= {"int", "float"} or kinds == {"bool"}
     if not numeric:
         objects = np.empty(len(values), object)

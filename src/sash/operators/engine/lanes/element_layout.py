@@ -20,7 +20,7 @@ from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.monoid import Monoid
 from sash.arrays import Array, Bytes, Ints, Mask
 from sash.errors import IntegerOverflow
-from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
+from sash.operators.columns.arrow_columns import from_numpy, kind_of_type, to_numpy
 from sash.operators.engine.groups.user_fold import ACCUMULATOR, Steps
 from sash.operators.engine.lanes.aggregate_tree import TreeGroup, groups_of
 from sash.operators.engine.lanes.row_words import BITS, Words
@@ -107,7 +107,7 @@ class Form:
     @cached_property
     def numbers(self) -> dict[str, int]:
         """The word of each numeric column."""
-        numeric = [c for c in self._columns if kind_of(self.schema.field(c).type) != "object"]
+        numeric = [c for c in self._columns if kind_of_type(self.schema.field(c).type) != "object"]
         return {column: KNOWN + self.known_words + at for at, column in enumerate(numeric)}
 
     @cached_property
@@ -189,7 +189,7 @@ def bits_of(values: Array, column: str) -> Ints:
 def numbers_as(words: Ints, type_: pa.DataType) -> pa.Array:
     """Words as a column of this type."""
     words = np.ascontiguousarray(words)
-    kind = kind_of(type_)
+    kind = kind_of_type(type_)
     values: Array = words
     if kind == "float":
         values = words.view(np.float64)

@@ -20,7 +20,7 @@ from sash.aggregation.encoding import decode, encode
 from sash.aggregation.kernels.compiler.numba_compilation import kernel_of
 from sash.aggregation.kernels.state.key_index import gather_bytes, hash_keys
 from sash.arrays import Array, Bytes, Ints, Mask, as_words
-from sash.operators.columns.arrow_columns import from_numpy, kind_of, to_numpy
+from sash.operators.columns.arrow_columns import from_numpy, kind_of_type, to_numpy
 
 BITS = 62
 """How many columns share a word of validity."""
@@ -34,7 +34,7 @@ class Words:
 
     @cached_property
     def _numbers(self) -> list[int]:
-        return [at for at, field in enumerate(self.schema) if kind_of(field.type) != "object"]
+        return [at for at, field in enumerate(self.schema) if kind_of_type(field.type) != "object"]
 
     @cached_property
     def _places(self) -> list[int]:
@@ -42,7 +42,7 @@ class Words:
         places, at = [], -(-len(self.schema) // BITS)
         for field in self.schema:
             places.append(at)
-            at += 1 if kind_of(field.type) != "object" else 2
+            at += 1 if kind_of_type(field.type) != "object" else 2
         return [*places, at]
 
     @property
@@ -101,7 +101,7 @@ class Words:
         if number in self._numbers:
             known = (words[:, number // BITS] >> number % BITS & 1).astype(np.bool_)
             bits = np.ascontiguousarray(words[:, place])
-            kind = kind_of(type_)
+            kind = kind_of_type(type_)
             values: Array = bits.view(np.float64) if kind == "float" else bits
             if pa.types.is_uint64(type_):
                 values = bits.view(np.uint64)

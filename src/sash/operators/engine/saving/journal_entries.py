@@ -66,21 +66,21 @@ class Entry:
 
     def packed(self) -> bytes:
         facts = json.dumps(self.facts).encode()
-        return joined([facts, *(bytes_of(table, compressed=True) for table in self.inserts)])
+        return with_lengths([facts, *(bytes_of(table, compressed=True) for table in self.inserts)])
 
     @classmethod
     def of(cls, packed: Any) -> Entry:
         with reading("an entry of the journal"):
-            facts, *streams = parts_of(packed)
+            facts, *streams = split_by_lengths(packed)
             return cls([table_of(stream) for stream in streams], json.loads(bytes(facts)))
 
 
-def joined(parts: list[Any]) -> bytes:
+def with_lengths(parts: list[Any]) -> bytes:
     """Parts one after the other, each with its length."""
     return b"".join(piece for part in parts for piece in (_LENGTH.pack(len(part)), part))
 
 
-def parts_of(payload: Any) -> list[memoryview]:
+def split_by_lengths(payload: Any) -> list[memoryview]:
     """The parts that were joined, not copied; CorruptValue if these are none."""
     view, parts, at = memoryview(payload), [], 0
     while at < len(view):
@@ -88,7 +88,7 @@ def parts_of(payload: Any) -> list[memoryview]:
             (length,) = _LENGTH.unpack_from(view, at)
         at += _LENGTH.size
         if length > len(view) - at:
-            raise CorruptValue(f"a part of {length} bytes is announced where {len(view) - at} are left")
+            raise CorruptValue(f"a part of {length} bytes is expected where {len(view) - at} are left")
         parts.append(view[at : at + length])
         at += length
     return parts

@@ -29,7 +29,13 @@ import pyarrow as pa
 
 from sash.aggregation.stores.values import reading, require_layout, seal_json, unseal_json
 from sash.operators.engine.saving import recent_entries, snapshot
-from sash.operators.engine.saving.journal_entries import Entry, Payloads, cut, joined, parts_of
+from sash.operators.engine.saving.journal_entries import (
+    Entry,
+    Payloads,
+    cut,
+    split_by_lengths,
+    with_lengths,
+)
 from sash.operators.protocol import Saved
 
 if TYPE_CHECKING:
@@ -152,7 +158,7 @@ class Journal:
         return size >= max(factor * operator.size * self.head.snapshot_ratio, LEAST)
 
     def _appended(self, entries: list[Any], rows: int) -> Saved:
-        written = cut(joined(entries), first=self.head.next, rows=rows)
+        written = cut(with_lengths(entries), first=self.head.next, rows=rows)
         self.head = replace(self.head, next=self.head.next + len(written), young=self.head.young + 1)
         return Saved(self.head.sealed(), written)
 
@@ -174,7 +180,7 @@ class Journal:
         entries = list[Any]()
         for begin, end in spans if copied is None else spans[:-1]:
             for payload, some in self._payloads.between(begin, end):
-                entries += parts_of(payload)
+                entries += split_by_lengths(payload)
                 rows += some
         single, some = copied or ([], 0)
         saved = self._appended([*entries, *single, packed], rows + some)
@@ -227,7 +233,7 @@ class Journal:
     def _entries(self, spans: list[tuple[int, int]]) -> Iterator[Entry]:
         for begin, end in spans:
             for payload, _ in self._payloads.between(begin, end):
-                yield from map(Entry.of, parts_of(payload))
+                yield from map(Entry.of, split_by_lengths(payload))
 
     def _missed(self, version: str, number: int) -> Iterator[Entry] | None:
         """The entries that an arena of this version has missed, whose next chunk would have had this
@@ -237,7 +243,7 @@ class Journal:
             return self._entries(head.spans)
         if head.first < number <= head.next:
             payload = self._payloads.until(number)
-            if payload is None or Entry.of(parts_of(payload)[-1]).facts["version"] != version:
+            if payload is None or Entry.of(split_by_lengths(payload)[-1]).facts["version"] != version:
                 return None
             return self._entries([(number, head.next)])
         for at, run in enumerate(head.runs):

@@ -16,7 +16,7 @@ import numpy as np
 from sash.aggregation.stores.values import seal, unseal
 from sash.errors import CorruptValue
 from sash.operators.arena import Arena, TableSpec
-from sash.operators.engine.saving.journal_entries import joined, parts_of
+from sash.operators.engine.saving.journal_entries import split_by_lengths, with_lengths
 
 TABLE = "entries"
 BYTES, COUNT, ROWS = 13, 14, 15
@@ -37,7 +37,7 @@ def keep(arena: Arena, packed: bytes, rows: int) -> None:
     if arena.is_anonymous or used + len(packed) > MOST:
         return
     arena.begin()
-    data = np.frombuffer(joined([seal(_NAME, packed)]), np.uint8)
+    data = np.frombuffer(with_lengths([seal(_NAME, packed)]), np.uint8)
     arena.reserve(TABLE, used + len(data))
     arena.bytes_of(TABLE)[used : used + len(data)] = data
     arena.numbers[[BYTES, COUNT, ROWS]] += len(data), 1, rows
@@ -55,7 +55,7 @@ def kept(arena: Arena, count: int) -> tuple[list[Any], int] | None:
     if arena.is_anonymous or arena.numbers[COUNT] != count:
         return None
     try:
-        sealed = parts_of(arena.bytes_of(TABLE)[: arena.numbers[BYTES]])
+        sealed = split_by_lengths(arena.bytes_of(TABLE)[: arena.numbers[BYTES]])
         entries = [unseal(_NAME, each) for each in sealed]
     except CorruptValue:
         return None

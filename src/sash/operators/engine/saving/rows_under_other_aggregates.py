@@ -23,7 +23,7 @@ from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine.lanes.element_layout import KNOWN, Form
 from sash.operators.engine.lanes.row_words import BITS, Words
 from sash.operators.engine.pending_events import COLUMNS
-from sash.operators.engine.saving.journal_entries import joined, parts_of
+from sash.operators.engine.saving.journal_entries import split_by_lengths, with_lengths
 from sash.operators.engine.saving.snapshot import heap_in, heap_table, words_in, words_table
 from sash.operators.engine.saving.snapshot_names import NamesOfTables, names_of
 from sash.operators.engine.state_layout import LanePlan, StatePlan
@@ -109,7 +109,7 @@ class Renaming:
     def snapshot(self, data: Any) -> bytes:
         """A snapshot in the form of the plan."""
         plan = self.plan
-        kept, slots, keys, *rest = parts_of(data)
+        kept, slots, keys, *rest = split_by_lengths(data)
         names: NamesOfTables = json.loads(bytes(kept))
         streams, lanes = iter(rest), list[bytes]()
         old, key_words = words_in(slots), Words(plan.keys).width
@@ -124,7 +124,7 @@ class Renaming:
         waiting = [_packed(self.rows(table_of(stream))) for stream in streams]
         whole = np.hstack([rows, old[:, old.shape[1] - key_words :]])
         first = [_packed(words_table(whole)), bytes(keys)]
-        return joined([json.dumps(names_of(plan)).encode(), *first, *lanes, *reported, *waiting])
+        return with_lengths([json.dumps(names_of(plan)).encode(), *first, *lanes, *reported, *waiting])
 
     def _slot_rows(self, names: list[str], old: Ints) -> Ints:
         """The words of keys, without those of the keys themselves."""

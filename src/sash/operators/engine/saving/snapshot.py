@@ -4,7 +4,7 @@
     · events that wait · reported windows
 
 Nothing that can be computed from these is in it: no nodes, no index, no timers. Slots get new numbers,
-so what is dead leaves no trace. When one is taken: `Journal.save` in `journal.py`.
+so what is dead leaves no trace. When one is taken: `Journal.save` in `operator_journal.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sash.operators.engine.lanes.running_lane import RunningLane
 from sash.operators.engine.lanes.slots import CLOSES, EXPIRES, KEYS
 from sash.operators.engine.pending_events import Events
 from sash.operators.engine.reported_windows import ReportedWindows
-from sash.operators.engine.saving.journal_entries import joined, parts_of
+from sash.operators.engine.saving.journal_entries import split_by_lengths, with_lengths
 from sash.operators.engine.saving.snapshot_names import names_of, require_same
 from sash.operators.windows.numbering import numbered
 from sash.operators.windows.ranges import NEVER
@@ -67,7 +67,7 @@ def taken(operator: OperatorState) -> bytes:
             pending.rows, number[pending.slot], pending.time, pending.sequence, pending.displaced
         )
         streams.append(bytes_of(moved.table(), compressed=True))
-    return joined([json.dumps(names_of(operator.plan)).encode(), *streams])
+    return with_lengths([json.dumps(names_of(operator.plan)).encode(), *streams])
 
 
 def rows_held(operator: OperatorState) -> int:
@@ -100,7 +100,7 @@ def restored(operator: OperatorState, data: Any) -> None:
 
 
 def _restore(operator: OperatorState, data: Any) -> None:
-    names, *parts = parts_of(data)
+    names, *parts = split_by_lengths(data)
     require_same(json.loads(bytes(names)), operator.plan)
     streams = iter(parts)
     slots = operator.slots

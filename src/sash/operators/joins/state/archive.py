@@ -3,7 +3,8 @@
     place  =  the number of a row, in the order in which the store took it
 
 Shares and chunks move places and the few columns that a predicate reads; rows are only looked up for pairs
-that match, and for predicates that Python must compute.
+that match, and for predicates that Python must compute. When rows go, and who lets them go:
+`joins/join_operator.py` (`_expired`), `JoinStore.expire` in `side_shares.py`.
 
 >>> archive = Archive(pa.schema({"x": pa.int64()}))
 >>> rows = Rows(pa.table({"x": [7, 8]}), np.array([1, 4]), np.array([0, 1]))

@@ -9,7 +9,8 @@ because a row is stored exactly once, whatever the number of shares. Shares know
 that any threads may work on them, each at its own pace; the kernels release Python's lock.
 
 A share keeps its rows in chunks that grow as in a binary counter. So rows are sorted again a logarithmic
-number of times, and chunks are few.
+number of times, and chunks are few. `expire` evicts: it drops the chunks that are too old as a whole. What
+is too old, `_expired` in `joins/join_operator.py` decides.
 
 The rows of a side that an outer join keeps are all archived, also those that can match no row, and followed
 until they have met one (`unmatched_rows.py`).

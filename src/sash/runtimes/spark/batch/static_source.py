@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, functions as F
 from sash.operators.answer import Answer
 from sash.operators.bound_query import WINDOW, BoundLatest, BoundQuery
 from sash.operators.folding.panes import Panes
-from sash.operators.kinds import kind_of
+from sash.operators.kinds import kind_of_window
 from sash.planner.auto_declaration import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.costs.spark_batch import TASKS_PER_CORE, bucket_tasks
@@ -243,5 +243,5 @@ def _needs_horizon(bound: BoundQuery) -> bool:
     """Whether windows exist because the stream went on elsewhere, without an event of their key."""
     if isinstance(bound, BoundLatest):
         return True
-    by_clock = any(kind_of(window, bound.schema).follows_horizon for window in bound.query.windows)
+    by_clock = any(kind_of_window(window, bound.schema).follows_horizon for window in bound.query.windows)
     return bound.query.empty or by_clock or not bound.query.flush

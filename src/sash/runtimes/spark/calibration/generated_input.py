@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from sash.aggregation.built_in import count, sum as summed
 from sash.errors import Unsupported
 from sash.operators.bound_query import BoundQuery
-from sash.runtimes.spark.compat import HadoopFolder, is_connect
+from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.session_requirements import task_slots
 from sash.semantics.query import Query
 from sash.semantics.windows import time

@@ -16,4 +16,5 @@ executors.py        executors that come and go with the tasks
 decision_records.py  what was decided for a batch, and why: records, not who decides
 epoch_run.py        a micro-batch
 elastic_query.py    the handle of an elastic query
+assumed_skew.py  whether the keys of a running query are as uneven as its plan took them to be
 """

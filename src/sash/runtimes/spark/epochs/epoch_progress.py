@@ -12,7 +12,7 @@ the metrics, complete its reports.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -20,8 +20,7 @@ from sash.runtimes.observed_counts import metric_of
 from sash.runtimes.spark.epochs.decision_records import with_decisions
 from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics
 from sash.runtimes.spark.packing.blocks import COUNTS
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from sash.semantics.time_format import EPOCH
 
 
 class MeteredRun(Protocol):

@@ -33,7 +33,6 @@ from sash.arrays import Floats, Ints
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.instance_of_share import Assignment, balanced, checked
-from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.epochs.assumed_skew import AssumedSkew
 from sash.runtimes.spark.epochs.decision_records import Decision
 from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
@@ -44,6 +43,7 @@ from sash.runtimes.spark.epochs.epoch_watermark import EpochClock
 from sash.runtimes.spark.epochs.executors import ExecutorDegree
 from sash.runtimes.spark.epochs.one_task import OneTask
 from sash.runtimes.spark.epochs.store_of_state import StateLocation
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.micro_batch_jobs import WholeJobs
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
 from sash.runtimes.spark.packing.row_packing import RowPacking, TooLarge
@@ -54,7 +54,7 @@ from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import without_buckets
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import Delivery
-from sash.runtimes.spark.streaming.watermark_for_tasks import set_watermark
+from sash.runtimes.spark.streaming.watermark_to_tasks import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
 

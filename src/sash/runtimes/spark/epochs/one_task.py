@@ -4,7 +4,7 @@ A second stage, with a worker of Python of its own, takes longer than what a sma
 what comes before the query (a topic of many partitions, a user's function) has one core then, too. So it is
 tried after a few batches, and left for a while where it turned out to be slower.
 
-Times are those of a machine that others use as well: what delays one batch says nothing of the next. So of
+Times are those of a machine that others use as well: what delays one batch need not delay the next. So of
 the last `LATELY` batches the quickest counts.
 """
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from sash.errors import Unsupported
-from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.files.open_files import located
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 
 
 def same_place(folder: HadoopFolder) -> bool:

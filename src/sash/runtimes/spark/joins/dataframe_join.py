@@ -19,7 +19,7 @@ from sash.runtimes.spark.joins.static_join import StaticJoin
 from sash.runtimes.spark.joins.streaming_join import StreamingJoin
 
 
-def joined(left: Any, right: Any) -> StaticJoin | StreamingJoin:
+def join_of_sources(left: Any, right: Any) -> StaticJoin | StreamingJoin:
     """The runtime for two sources of Spark, both static or both streams."""
     if left.bounded:
         return StaticJoin(left.df, right.df)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, functions as F
 
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import LEFT_PLACE, RIGHT_PLACE, BoundJoin
-from sash.operators.joins.bounded_join import joined
+from sash.operators.joins.bounded_join import join_tables
 from sash.operators.late_rows import LATE_REASON, UNTIMED
 from sash.runtimes.spark.batch.driver_memory import brought
 from sash.runtimes.spark.batch.first_rows_of_answer import first_rows
@@ -81,7 +81,7 @@ class StaticJoin:
                 schema = bound.of(side).schema
                 rows = table.select(places[side]).rename_columns(schema.names)
                 inputs[side], ordinals[side] = rows.cast(schema), table[ORDINAL].to_numpy()
-            return joined(bound, inputs, ordinals=ordinals, places=True)
+            return join_tables(bound, inputs, ordinals=ordinals, places=True)
 
         left, right = (self._spread(bound, side).groupBy(BUCKET) for side in Side)
         return left.cogroup(right).applyInArrow(compare, struct_of(bound.placed_output))

@@ -206,6 +206,6 @@ def _require_routes(pattern: Pattern, bound: BoundQuery) -> None:
     if not by_row or isinstance(bound, BoundRolling):
         raise Unsupported(
             "pattern", str(pattern), "KeyFarm, or WinFarm(…, model='agnostic'), for these windows",
-            hint="Rows are sent to the workers whose windows hold them. Which these are can be told from a "
-            "row alone only of time and cumulate windows; of others it depends on more events of the key.",
+            hint="Rows are sent to the workers whose windows hold them. Of time and cumulate windows a row "
+            "alone determines which these are; of others it depends on more events of the key.",
         )  # fmt: skip

@@ -9,4 +9,12 @@
 
 A batch that is executed again has the same rows: what is known of a batch is therefore only whether it is
 done.
+
+console_and_noop.py  sinks that keep nothing beyond a run
+manifest_runs.py     manifests of a folder, put together
+online.py            a sink whose rows are also published by key, to be read at request time
+sink_of_argument.py  what a caller gave as a sink, as a `BatchSink`
+task_files.py        files of a folder that the tasks of a step write themselves
+usable.py            whether a sink can be written by this query, before the first batch
+wrapped_sinks.py     rows as a sink can take them, where that is not as they are
 """

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
 from sash.errors import ArgumentError, StoreError
 from sash.runtimes.folder_paths import resolved
-from sash.runtimes.spark.compat import HadoopFolder
 from sash.runtimes.spark.files.same_place import same_place
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.session import require_session
 from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of

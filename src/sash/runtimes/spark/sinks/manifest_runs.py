@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from sash.aggregation.stores.values import reading, require_layout, seal, unseal
 from sash.errors import CorruptValue
-from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.sinks.protocol import BATCH
 
 FAN, LEVELS = 128, 2

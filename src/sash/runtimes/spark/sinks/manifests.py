@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from sash.aggregation.stores.values import reading, require_layout, seal, unseal
 from sash.errors import CorruptValue, DifferentQuery
-from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.sinks.manifest_runs import LAYOUT, Manifest, ManifestRuns, Moved, folder_of
 
 __all__ = ["Manifest", "Manifests", "folder_of"]

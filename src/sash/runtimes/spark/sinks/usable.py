@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 
 from sash.errors import MissingDependency
 from sash.runtimes.connector_packages import PACKAGES
-from sash.runtimes.spark.compat import HadoopFolder, knows_format
+from sash.runtimes.spark.compat import knows_format
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.kafka import KafkaSink
 from sash.runtimes.spark.sinks.manifests import Manifests

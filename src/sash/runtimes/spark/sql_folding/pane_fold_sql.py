@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.sql_form import COUNT, SqlForm
 from sash.operators.bound_query import REVISION, WINDOW, BoundQuery
-from sash.operators.columns.arrow_columns import kind_of
+from sash.operators.columns.arrow_columns import kind_of_type
 from sash.operators.columns.times import FARTHEST
 from sash.operators.folding.panes import Panes, clock_windows, pane_grid
 from sash.runtimes.spark.packing import columns as by_position
@@ -218,7 +218,9 @@ def _late_row(schema: StructType, columns: Sequence[str]) -> str:
 
 
 def _form(bound: BoundQuery, monoid: Monoid) -> SqlForm | None:
-    return monoid.bind(tuple(kind_of(bound.schema.field(column).type) for column in monoid.columns)).sql
+    return monoid.bind(
+        tuple(kind_of_type(bound.schema.field(column).type) for column in monoid.columns)
+    ).sql
 
 
 def _inputs(bound: BoundQuery, monoid: Monoid) -> tuple[str, ...] | str:

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sash.aggregation.stores.values import reading, require_layout, seal, unseal
 from sash.errors import CorruptValue
-from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, canonical
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction

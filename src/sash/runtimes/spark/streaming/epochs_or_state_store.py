@@ -18,11 +18,12 @@ from pyspark.sql import SparkSession
 
 from sash.operators.bound_query import BoundQuery
 from sash.operators.elastic.declaration import Elastic
-from sash.runtimes.spark.compat import HadoopFolder, is_connect
+from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.epochs.epoch_journal import QUERY
 from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT
 from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL, StateLocation
 from sash.runtimes.spark.files.same_place import same_place
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.session_requirements import task_slots
 from sash.runtimes.spark.state.checkpoint_compatibility import refused
 
@@ -92,7 +93,7 @@ def epochs_in(spark: SparkSession, checkpoint: str, buckets: int) -> Elastic | N
         return None
     kept = _kept_buckets(folder)
     if kept is None and folder.within("commits").sizes():
-        return None  # whoever looks for the state says what is missing
+        return None  # the error of whoever looks for the state names what is missing
     buckets = kept or buckets
     return Elastic(max=buckets, buckets=buckets, store=STORE, controller=lambda samples: task_slots(spark))
 

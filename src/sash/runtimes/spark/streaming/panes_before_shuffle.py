@@ -29,7 +29,7 @@ from sash.operators.folding.panes import group_by, pane_grid
 from sash.runtimes.spark.packing.blocks import Packer, numbered, without_nulls
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
-from sash.runtimes.spark.streaming.watermark_for_tasks import watermark_of_batch
+from sash.runtimes.spark.streaming.watermark_to_tasks import watermark_of_batch
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
 

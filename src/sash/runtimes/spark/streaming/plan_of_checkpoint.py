@@ -18,7 +18,8 @@ from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.written_pattern import pattern_written
 from sash.planner.auto_declaration import Auto
 from sash.planner.plans.candidates import Choice
-from sash.runtimes.spark.compat import HadoopFolder, is_connect
+from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.state.fingerprint import PATTERN
 from sash.runtimes.spark.state.queries_of_checkpoint import Register
 from sash.runtimes.spark.streaming.epochs_or_state_store import keeps_epochs

@@ -25,7 +25,7 @@ from sash.operators.joins.bound_join import BoundJoin
 from sash.planner.auto_declaration import Auto
 from sash.planner.plans.cheapest_pattern import Plan
 from sash.runtimes.folder_paths import resolved
-from sash.runtimes.spark.compat import HadoopFolder, is_connect
+from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.epochs.assumed_skew import AssumedSkew
 from sash.runtimes.spark.epochs.decision_records import remember_decisions
 from sash.runtimes.spark.epochs.elastic_query import ElasticQuery
@@ -35,6 +35,7 @@ from sash.runtimes.spark.epochs.executors import ExecutorDegree
 from sash.runtimes.spark.epochs.one_task import OneTask
 from sash.runtimes.spark.epochs.store_of_state import require_reachable, warn_of_forgetful_server
 from sash.runtimes.spark.failures import java_in_one_sentence
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.joins.streaming_join import JoinStage, StreamingJoin, late_of
 from sash.runtimes.spark.monitoring.small_batches import watch
 from sash.runtimes.spark.packing.columns import flat as flat_columns
@@ -59,7 +60,7 @@ from sash.runtimes.spark.streaming.running_query import RunningQuery
 from sash.runtimes.spark.streaming.stateful_step import Emitted
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 from sash.runtimes.spark.streaming.upstream_watermark import Upstream
-from sash.runtimes.spark.streaming.watermark_for_tasks import with_watermark
+from sash.runtimes.spark.streaming.watermark_to_tasks import with_watermark
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.trigger import Trigger

@@ -57,7 +57,7 @@ class Upstream:
         return cls(tuple(columns), derived and bool(columns))
 
     def require_about(self, df: DataFrame, time: str, *, ticks: bool) -> None:
-        """Refuse a time column that the watermark does not speak about."""
+        """Refuse a time column that the watermark is not on."""
         watermarked = [field.name for field in df.schema if _METADATA in field.metadata]
         foreign = [column for column in self.columns if (column == NEWEST_TICK) != ticks]
         if foreign or (watermarked and time not in watermarked):

@@ -15,8 +15,9 @@ from sash.errors import Unsupported
 from sash.operators.bound_query import BoundLatest, BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.runtimes.observed_counts import metric_of
-from sash.runtimes.spark.compat import HadoopFolder, is_connect
+from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.epochs.one_task import OneTask
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED_BUCKET
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.session_requirements import require_streaming, shuffle_partitions

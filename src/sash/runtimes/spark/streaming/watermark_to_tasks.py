@@ -4,6 +4,9 @@
 
 Spark writes the watermark that judges a batch when it plans the batch, and executes it from there again
 after a crash. A local property of the stream's thread is known to all tasks of the jobs that it runs.
+
+No watermark advances here: what it is, is defined in `semantics/watermark.py`; `epochs/epoch_watermark.py`
+advances that of `start()`, Spark that of a query over its state store.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import json
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from sash.runtimes.spark.compat import HadoopFolder
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction
 
 PROPERTY = "sash.batch.watermark"
@@ -23,11 +26,11 @@ def with_watermark(deliver: BatchFunction, spark: SparkSession, checkpoint: str)
     """The same function of `foreachBatch`, whose tasks know the watermark."""
     offsets = HadoopFolder(spark, f"{checkpoint}/offsets")
 
-    def knowing(emitted: DataFrame, batch: int) -> None:
+    def deliver_with_watermark(emitted: DataFrame, batch: int) -> None:
         set_watermark(emitted.sparkSession, _watermark(offsets.read(str(batch))))
         deliver(emitted, batch)
 
-    return knowing
+    return deliver_with_watermark
 
 
 def set_watermark(spark: SparkSession, milliseconds: int) -> None:
