@@ -1,7 +1,9 @@
 """One workload: everything that could compute it, what the planner chooses, and the race between them.
 
+    the choice, uncounted    starts workers, lists files
     once each, warm-up       the best degree of each pattern by the model; then other degrees, as long as
-                             half of the time of the workload lasts, those of the fastest patterns first
+                             half of the time of the workload lasts, those of the fastest patterns first.
+                             In process twice: the first time a pattern may compile for seconds
     rounds, in turns         the choice, and all that took at most `FAR` times the fastest of the warm-up;
                              after the first round those that are within `NEAR` times the fastest of it
 
@@ -42,6 +44,7 @@ class Contest:
     contenders: Mapping[str, Run]
     others: Mapping[str, tuple[str, Run]] = field(default_factory=dict)
     """Other degrees, with the contender whose pattern they have."""
+    warm_ups: int = 1
 
 
 @dataclass(frozen=True)
@@ -87,15 +90,18 @@ def raced(
         run()
         return clock() - begin
 
-    runs, best = dict(contest.contenders), {}
-    for name, run in runs.items():
-        best[name] = timed(run)
+    def warmed(run: Run) -> float:
+        return [timed(run) for _ in range(contest.warm_ups)][-1]
+
+    contest.contenders[contest.choice]()
+    runs = dict(contest.contenders)
+    best = {name: warmed(run) for name, run in runs.items()}
     cold = dict(best)
     others = sorted(contest.others.items(), key=lambda other: cold[other[1][0]])
     for name, (_, run) in others:
         if clock() - began > seconds / 2:
             break
-        runs[name], best[name] = run, timed(run)
+        runs[name], best[name] = run, warmed(run)
     degrees = len(runs) - len(cold)
     alive = near(best, FAR) | {contest.choice}
     counted = dict.fromkeys(alive, float("inf"))

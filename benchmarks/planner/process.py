@@ -98,4 +98,4 @@ def _contest(name: str, query: sash.WindowQuery) -> Contest:
         each: (of, query.parallel(pattern).collect) for each, (of, pattern) in other_degrees(plan).items()
     }
     about = f"{name}; the plan is {plan.chosen.name}"
-    return Contest(about, AUTO, contenders | {AUTO: query.collect}, others)
+    return Contest(about, AUTO, contenders | {AUTO: query.collect}, others, warm_ups=2)
