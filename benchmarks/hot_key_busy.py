@@ -41,7 +41,7 @@ from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import BucketLoad
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCHEMA = "slope double, batch bigint, stage bigint, task bigint, seconds double"
+SCHEMA = "slope double, number bigint, stage bigint, task bigint, seconds double"
 BATCH_ID = "streaming.sql.batchId"
 Measure = tuple[float, float]
 """Seconds of the busiest tasks of all batches, and of the mean."""
@@ -105,8 +105,8 @@ def of_functions(spark: SparkSession, path: Path, steps: int) -> Measure:
 def critical(reports: pa.Table, handing: list[float]) -> Measure:
     """From the second batch on. The stage of the step comes first, in which windows are handed out."""
     stages: dict[tuple[int, int], dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for row in reports.select(["batch", "stage", "task", "seconds"]).to_pylist():
-        stages[row["batch"], row["stage"]][row["task"]] += row["seconds"]
+    for row in reports.select(["number", "stage", "task", "seconds"]).to_pylist():
+        stages[row["number"], row["stage"]][row["task"]] += row["seconds"]
     busiest = sum(max(tasks.values()) for (batch, _), tasks in stages.items() if batch)
     every = sum(sum(tasks.values()) for (batch, _), tasks in stages.items() if batch)
     return busiest + sum(handing[1:]), (every + sum(handing[1:])) / BUCKETS
@@ -126,7 +126,7 @@ def fit_of(steps: int) -> Callable[[pa.Table], dict[str, float]]:
         task = TaskContext.get()
         assert task is not None
         return {
-            "slope": float(total), "batch": int(task.getLocalProperty(BATCH_ID) or 0),
+            "slope": float(total), "number": int(task.getLocalProperty(BATCH_ID) or 0),
             "stage": task.stageId(), "task": task.partitionId(), "seconds": time.thread_time() - began,
         }  # fmt: skip
 

@@ -69,7 +69,7 @@ def judged(place: str, chosen: argparse.Namespace) -> Table:
             ratio = seconds[contest.choice] / seconds[found.fastest]
             good += ratio <= GOOD
             table.add(f"{run:>2}. {contest.choice}", seconds[contest.choice], ratio)
-            others = ", ".join(f"{name} {took:.2f} s" for name, took in sorted(seconds.items(), key=_took))
+            others = ", ".join(f"{name} {took:.3g} s" for name, took in sorted(seconds.items(), key=_took))
             print(f"      {contest.name}; {found.about}; {others}", flush=True)
             if run == chosen.first:
                 break
