@@ -88,6 +88,18 @@ class Table:
             other = "" if opponent is None else f"; the opponent {opponent.theirs.text}"
             print(f"    median / best: Sash {times.text}{other}", flush=True)
 
+    def compare(
+        self, times: Mapping[str, Times], *, limits: Mapping[str, float] | None = None, label: str = "{}"
+    ) -> None:
+        """A row for each contender, by its best round; the first is the yardstick. Below each other one is
+        the ratio of the medians: where the two ratios differ much, neither is known well."""
+        first = next(iter(times.values()))
+        for name, rounds in times.items():
+            limit = (limits or {}).get(name)
+            self.add(label.format(name), rounds.best, rounds.best / first.best, limit=limit, times=rounds)
+            if rounds is not first:
+                print(f"    by medians {rounds.median / first.median:.2f} ×", flush=True)
+
     def markdown(self) -> str:
         """
         >>> table = Table("two instances", yardstick="one")
@@ -110,15 +122,31 @@ class Table:
         self.add(f"against {opponent.name}", ours.best, ratio, limit=limit, opponent=opponent, times=ours)
 
 
-def turns(contenders: Mapping[str, Callable[[], Any]], *, rounds: int) -> dict[str, Times]:
+def elapsed(run: Callable[[], Any]) -> float:
+    """Seconds of a run by the clock."""
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
+def returned(run: Callable[[], Any]) -> float:
+    """Seconds of a run that knows which part of it counts."""
+    return float(run())
+
+
+def turns(
+    contenders: Mapping[str, Callable[[], Any]],
+    *,
+    rounds: int,
+    clock: Callable[[Callable[[], Any]], float] = elapsed,
+) -> dict[str, Times]:
     """The rounds of each contender, after one round that only warms up."""
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(rounds + 1):
         for name, run in contenders.items():
-            begin = time.perf_counter()
-            run()
+            seconds = clock(run)
             if turn > 0:
-                taken[name].append(time.perf_counter() - begin)
+                taken[name].append(seconds)
     return {name: Times(tuple(seconds)) for name, seconds in taken.items()}
 
 

@@ -7,9 +7,9 @@
     counted     without Spark: what the busiest task gets, on streams and of static look-backs
     turned      without Spark: the skew turns to another key in the middle of a run
     ranges      without Spark: what sharing by ranges could save
-    streams     runs of streams against even keys
-    costs       what finding hot keys costs where there are none
-    busy        seconds of the busiest task against the mean of all
+    streams     batches of streams against even keys
+    costs       what looking for hot keys costs where there are none
+    busy        processor time of the busiest task against the mean of all
 
 `batch`: grouped by key, one task computes almost all rows while the others wait; the planner has panes
 folded where rows lie, so that all tasks work on that key. Both plans write to nowhere. Two cores; the
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sash
-from benchmarks import hot_key_changes, hot_key_look_backs, hot_key_streams
+from benchmarks import hot_key_busy, hot_key_changes, hot_key_look_backs, hot_key_runs, hot_key_streams
 from benchmarks.harness import Table, finish, options, race
 from benchmarks.spark.inputs import written
 from sash.operators.bound_query import BoundQuery
@@ -136,10 +136,10 @@ def measured(spark: SparkSession, part: str, folder: Path, chosen: Namespace) ->
             )
             return [hot_key_look_backs.against_one_bucket(spark.read.parquet(str(path)), rounds=rounds)]
         case "streams":
-            return hot_key_streams.streamed(spark, folder, quick=quick)
+            return hot_key_runs.streamed(spark, folder, quick=quick, rounds=rounds)
         case "costs":
-            return [hot_key_changes.costs(spark, folder, quick=quick, rounds=rounds)]
-    return [hot_key_changes.busy(spark, folder, quick=quick)]
+            return hot_key_runs.costs(spark, folder, quick=quick, rounds=rounds)
+    return [hot_key_busy.busy(spark, folder, quick=quick, rounds=rounds)]
 
 
 if __name__ == "__main__":

@@ -1,40 +1,27 @@
-"""Streams with a hot key: what finding it costs, what happens when another key becomes hot, who is busy.
+"""A skew that turns to another key in the middle of a stream: how many batches until it is shared out.
 
-Part of `python -m benchmarks.hot_key`. `turned` counts in this process, with functions that are taken to
-need 1 ms per window; the others run streams, whose times need cores that have nothing else to do.
+Part of `python -m benchmarks.hot_key`. It counts in this process, with functions that are taken to need
+1 ms per window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from functools import partial
 from math import inf
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.harness import Table, race
-from benchmarks.hot_key_streams import BUCKETS, KEYS, PROMISED, SHARES, bucket_of, events, queries, timed
-from benchmarks.spark.inputs import written
+from benchmarks.harness import Table
+from benchmarks.hot_key_streams import BUCKETS, KEYS, PROMISED, SHARES, bucket_of, queries
 from sash.operators.engine import WindowOperator
-from sash.runtimes.spark.epochs import epoch_run
-from sash.runtimes.spark.epochs.epoch_metering import metrics_of
-from sash.runtimes.spark.epochs.epoch_step import TaskReport
 from sash.runtimes.spark.patterns.agnostic import RANGES, WORKER, BatchWorker, Dealer
-from sash.runtimes.spark.streaming import start
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import Sharing
 from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import BucketLoad
-from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-COSTS, BATCHES = 1.03, 5
-"""Of a run without the machinery; of the batches after a skew has turned."""
+BATCHES = 5
+"""After a skew has turned."""
 EACH = 0.001
 """Seconds that a window is taken to need."""
 
@@ -97,60 +84,3 @@ def _run_of(parts: list[pa.Table], *, shares: bool) -> Iterator[tuple[pa.Table, 
         reports = pa.concat_tables(answers)
         number = pa.chunked_array([reports["window"].combine_chunks().field("id")])
         yield reports.drop_columns("window").append_column("id", number), np.concatenate([in_step, after])
-
-
-def costs(spark: SparkSession, folder: Path, *, quick: bool, rounds: int) -> Table:
-    """Even keys: with what would find and share out a hot one, against without it."""
-    table = Table("streams of even keys: what finding hot keys costs", "without")
-    table.start()
-    rows, batches = (20_000, 2) if quick else (1_200_000, 6)
-    for name in ("sliding", "apply"):
-        size = rows if name == "sliding" else rows // 4
-        path = written(folder / f"costs {name}", events(size, 0.0), files=batches)
-
-        def run(name: str = name, path: Path = path, *, found: bool) -> None:
-            with nullcontext() if found else _without(name):
-                timed(spark, path, name, 0)
-
-        ways = {"without": partial(run, found=False), "with": partial(run, found=True)}
-        seconds = race(ways, rounds=rounds)
-        for way, spent in seconds.items():
-            limit = COSTS if way == "with" else None
-            table.add(f"{name}: {way}", spent, spent / seconds["without"], limit=limit)
-    return table
-
-
-@contextmanager
-def _without(name: str) -> Iterator[None]:
-    """Streams that fold no panes before the shuffle, or measure no windows."""
-    if name == "apply":
-        with patch.object(start, "SharingOut", lambda deliver, windows: deliver):
-            yield
-    else:
-        with patch.object(StreamingSource, "folds_early", lambda source, bound: False):
-            yield
-
-
-def busy(spark: SparkSession, folder: Path, *, quick: bool) -> Table:
-    """Seconds of the busiest task of the step against the mean of a task for each bucket, over all batches;
-    a batch that one task computes alone has that many times the mean."""
-    table = Table(f"streams, {BUCKETS} buckets, no hint: seconds of the busiest task", "mean of all")
-    table.start()
-    rows, batches = (20_000, 2) if quick else (1_200_000, 6)
-    for share in SHARES:
-        path = written(folder / f"busy {share}", events(rows, share), files=batches)
-        for name in ("sliding", "count", "rolling"):
-            seen: list[list[float]] = []
-
-            def metered(
-                reports: list[TaskReport], *more: Any, seen: list[list[float]] = seen, **words: Any
-            ) -> Any:
-                seen.append([report.busy for report in reports])
-                return metrics_of(reports, *more, **words)
-
-            with patch.object(epoch_run, "metrics_of", metered):
-                timed(spark, path, name, 0)
-            busiest = sum(max(tasks) for tasks in seen if tasks)
-            mean = sum(sum(tasks) / BUCKETS for tasks in seen)
-            table.add(f"{share:.0%}: {name}", busiest, busiest / mean if mean else 0.0, limit=PROMISED)
-    return table

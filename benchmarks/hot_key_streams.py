@@ -1,57 +1,47 @@
-"""One hot key on a stream, 8 buckets, no hint: what the busiest task has to do, and what a run takes.
+"""One hot key on a stream, 8 buckets, no hint: what the busiest task has to do.
 
     python -m benchmarks.hot_key --only counted ranges   a few seconds, without Spark
-    python -m benchmarks.hot_key --only streams
 
 Counted is what holds on any number of cores: the elements that a bucket has to work on (rows, or the panes
 that rows were folded into before the shuffle), and for a function over whole windows the windows that a
-task computes. What a run takes is the clock of two cores, against the same rows with even keys. `ranges` is
-what sharing look-backs and count windows of numbers by ranges could save of the owner's time, and what it
-would take to write and read these ranges (decision 42).
+task computes. What a run takes is measured by `hot_key_runs`. `ranges` is what sharing look-backs and count
+windows of numbers by ranges could save of the owner's time, and what it would take to write and read these
+ranges (decision 42).
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import sash
 from benchmarks.harness import Table
-from benchmarks.spark.inputs import written
-from benchmarks.user_functions import steps_of
 from sash.arrays import Ints
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import WindowOperator, holds_whole_windows
-from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.packing.blocks import ROWS
 from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL, places
 from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.patterns.agnostic import RANGES, WORKER, Dealer
-from sash.runtimes.spark.streaming.hot_keys import choose_busy_buckets
 from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
 from sash.runtimes.spark.streaming.watermark_units import Clock
 from sash.runtimes.spark.streaming.window_stage import WindowStage
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 BUCKETS, KEYS = 8, 96
 SHARES = (0.5, 0.9, 0.99)
 PROMISED = 1.5
 
 
-def events(rows: int, hottest: float, *, seed: int = 5) -> pa.Table:
+def events(rows: int, hottest: float, *, keys: int = KEYS, seed: int = 5) -> pa.Table:
     """A row a millisecond; the key 0 has this part of them, and the others share the rest evenly."""
     random = np.random.default_rng(seed)
-    keys = np.where(random.random(rows) < hottest, 0, random.integers(0, KEYS, rows))
+    key = np.where(random.random(rows) < hottest, 0, random.integers(0, keys, rows))
     times = pa.array(np.arange(rows) * 1000, pa.timestamp("us", "UTC"))
-    return pa.table({"ts": times, "k": keys, "v": random.random(rows)})
+    return pa.table({"ts": times, "k": key, "v": random.random(rows)})
 
 
 def queries(data: Any, steps: int) -> dict[str, sash.WindowQuery]:
@@ -189,38 +179,3 @@ def ranges(*, quick: bool, rounds: int) -> Table:
         for what, spent in zip(("step", "folds and rows", "write and read ranges"), best, strict=True):
             table.add(f"{name}: {what}", spent, spent / best[0])
     return table
-
-
-def streamed(spark: SparkSession, folder: Path, *, quick: bool) -> list[Table]:
-    """Rows a second against even keys; of functions also without handing out."""
-    batches, steps = (2, 0) if quick else (6, steps_of(1.0))
-    table = Table("streams on two cores, 8 buckets: time of a run", "even keys")
-    table.start()
-    even: dict[str, float] = {}
-    for share in (0.0, *SHARES):
-        for name in ("sliding", "count", "rolling", "apply"):
-            rows = 20_000 if quick else 300_000 if name == "apply" else 1_200_000
-            path = written(folder / f"{name} {share}", events(rows, share), files=batches)
-            ways = {"": 0.1} if name != "apply" or not share else {", kept": float("inf"), ", shared": 0.1}
-            for way, least in ways.items():
-                spent = timed(spark, path, name, steps, least=least)
-                even.setdefault(name, spent)
-                limit = {"apply, shared": 1 / 0.8, "apply, kept": None}.get(name + way, 1 / 0.9)
-                table.add(f"{share:.0%}: {name}{way}", spent, spent / even[name], limit=limit)
-    return [table]
-
-
-def timed(spark: SparkSession, path: Path, name: str, steps: int, *, least: float = 0.1) -> float:
-    """Seconds of a stream over these files, one of them a batch."""
-    schema = struct_of(events(0, 0.0).schema)
-    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(path))
-    before, choose_busy_buckets.STAGE = choose_busy_buckets.STAGE, least
-    with tempfile.TemporaryDirectory(prefix="sash-bench-") as home:
-        began = time.perf_counter()
-        query = queries(df, steps)[name]
-        query.start(
-            Path(home) / "out", checkpoint=Path(home) / "c", trigger="available now"
-        ).awaitTermination()
-        spent = time.perf_counter() - began
-    choose_busy_buckets.STAGE = before
-    return spent

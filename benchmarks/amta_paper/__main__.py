@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(experiments: Sequence[Any], arguments: Sequence[str] | None, *, description: str, page: str) -> int:
     """The command line over modules that each have `run(quick, progress) -> Chart`. Their tables are
-    written into `page`, if the directory has it."""
+    written into `page`, if the directory has it. The exit code is 1 where a chart is judged and misses."""
     parser = argparse.ArgumentParser(description=description)
     numbers = range(1, len(experiments) + 1)
     parser.add_argument("--quick", action="store_true", help="small sizes; the figures mean nothing then")
@@ -68,17 +68,18 @@ def run(experiments: Sequence[Any], arguments: Sequence[str] | None, *, descript
     options = parser.parse_args(arguments)
     directory = options.to or ROOT / ("build" if options.quick else "docs") / "benchmarks"
     directory.mkdir(parents=True, exist_ok=True)
-    progress = ProgressPrinter()
+    progress, kept = ProgressPrinter(), True
     for number, experiment in zip(numbers, experiments, strict=True):
         if number in options.only:
             title = f"experiment {number} of {len(experiments)}"
-            _run(experiment, title, directory, page, progress, options.quick)
-    return 0
+            kept = _run(experiment, title, directory, page, progress, options.quick) and kept
+    return 0 if kept or options.quick else 1
 
 
 def _run(
     experiment: Any, title: str, directory: Path, page: str, progress: ProgressPrinter, quick: bool
-) -> None:
+) -> bool:
+    """Whether all that is promised of it was measured."""
     progress.begin(f"{title}: {experiment.__name__.rpartition('.')[2]}")
     begin = time.perf_counter()
     chart = experiment.run(quick=quick, progress=progress)
@@ -89,6 +90,7 @@ def _run(
     figure.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     progress.end(time.perf_counter() - begin)
     print(figure)
+    return chart.judged is None or all(row.reached for row in chart.judged.rows)
 
 
 if __name__ == "__main__":

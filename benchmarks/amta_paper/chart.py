@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from benchmarks.harness import Table
 from benchmarks.paper_table import PaperTable
 
 
@@ -56,10 +57,14 @@ class Chart:
     settings: dict[str, Any]
     table: PaperTable | None = None
     """The same beside what the paper has measured."""
+    judged: Table | None = None
+    """What the project promises of it."""
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is drawn, to four significant digits: more would only be noise."""
         data = asdict(self)
+        if self.judged is None:
+            del data["judged"]
         for panel in data["panels"]:
             for series in panel["series"]:
                 series["ys"] = [float(f"{y:.4g}") for y in series["ys"]]

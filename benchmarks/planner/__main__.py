@@ -1,12 +1,18 @@
 """The planner's choice against every other candidate, on generated workloads.
 
     python -m benchmarks.planner [--on process batch stream] [--quick] [--json PATH] [--rounds 3]
+                                 [--minutes N] [--first N]
 
 Twenty queries each in process, on Spark over files and on Spark over streams are drawn from a fixed seed:
 keys and skew, window kind and overlap, aggregates from one count to eight regressions, lists, and functions
-over whole windows. Each candidate of a plan computes each of them, on Spark batch also the chosen pattern
-with other degrees; they take turns after a round that warms up, and the best round of each counts. A choice
-is good when it takes at most 15 % longer than the fastest contender; at least 18 of each 20 must be good.
+over whole windows. Raced are the candidates of the plan, each with the degree that the model has for it,
+and the same patterns with other degrees: 2, 4 and 8 workers on two cores, and of two steps the second with
+one worker too. They take turns after a run of each that warms up; those that are far behind leave (see
+`contest`), and the best round of each counts. What was raced stands below each row. A choice is good when
+it takes at most 15 % longer than the fastest of all that were raced; at least 18 of each 20 must be good.
+
+A place has 10 (in process), 15 (files) or 25 minutes (streams), each workload a twentieth of that: where it
+is short, other degrees are left out first, and the output says how many.
 """
 
 from __future__ import annotations
@@ -19,21 +25,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sash
-from benchmarks.harness import Table, finish, race
+from benchmarks.harness import Table, finish
 from benchmarks.planner import process, spark_batch, spark_stream
-from benchmarks.planner.contest import GOOD, NEEDED, WORKLOADS, Contest
+from benchmarks.planner.contest import GOOD, NEEDED, WORKLOADS, Contest, raced
 from sash.planner.costs.constants import costs
 
-PLACES = "process", "batch", "stream"
+PLACES = {"process": 10.0, "batch": 15.0, "stream": 25.0}
+"""Minutes that all workloads of a place may take."""
+QUICK = 1.0
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The planner's choices against every other candidate.")
-    parser.add_argument("--on", nargs="+", choices=PLACES, default=["process"], metavar="PLACE")
+    parser.add_argument("--on", nargs="+", choices=tuple(PLACES), default=["process"], metavar="PLACE")
     parser.add_argument("--quick", action="store_true", help="small sizes, and no ratio is judged")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the tables there as well")
-    parser.add_argument("--rounds", type=int, default=3, help="the best of how many rounds counts")
+    parser.add_argument("--rounds", type=int, default=3, help="the best of at most so many rounds counts")
     parser.add_argument("--first", type=int, default=WORKLOADS, help="only so many workloads, not judged")
+    parser.add_argument("--minutes", type=float, help="for each place; default: 10, 15, 25")
     return parser.parse_args()
 
 
@@ -50,17 +59,18 @@ def contests(place: str, *, quick: bool) -> Iterator[Iterator[Contest]]:
 
 def judged(place: str, chosen: argparse.Namespace) -> Table:
     """All workloads of a place."""
-    table, good, run = Table(f"choices of the planner: {place}", "the fastest candidate"), 0, 0
+    table, good, run = Table(f"choices of the planner: {place}", "the fastest that was raced"), 0, 0
     table.start()
+    minutes = chosen.minutes or (QUICK if chosen.quick else PLACES[place])
     with contests(place, quick=chosen.quick) as every:
         for run, contest in enumerate(every, start=1):
-            seconds = race(contest.contenders, rounds=chosen.rounds)
-            fastest = min(seconds, key=lambda name: seconds[name])
-            ratio = seconds[contest.choice] / seconds[fastest]
+            found = raced(contest, rounds=chosen.rounds, seconds=60 * minutes / WORKLOADS)
+            seconds = found.seconds
+            ratio = seconds[contest.choice] / seconds[found.fastest]
             good += ratio <= GOOD
             table.add(f"{run:>2}. {contest.choice}", seconds[contest.choice], ratio)
-            others = ", ".join(f"{name} {took:.2f} s" for name, took in sorted(seconds.items(), key=_took))
-            print(f"      {contest.name}; {others}", flush=True)
+            others = ", ".join(f"{name} {took:.3g} s" for name, took in sorted(seconds.items(), key=_took))
+            print(f"      {contest.name}; {found.about}; {others}", flush=True)
             if run == chosen.first:
                 break
     known = costs()

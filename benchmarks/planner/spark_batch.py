@@ -1,7 +1,7 @@
 """Twenty workloads on Spark over files, written to nowhere.
 
-Rows and keys are sampled, as `sash.Auto(sample=True)` does it. Beside the candidates of the plan stand the
-chosen pattern with other degrees, and, where Spark folds, the same without that.
+Rows and keys are sampled, as `sash.Auto(sample=True)` does it; the sample is not in any time. Beside the
+candidates of the plan stand other degrees of all of them, and, where Spark folds, the same without that.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sash
-from benchmarks.planner.contest import Contest
+from benchmarks.planner.contest import Contest, other_degrees
 from benchmarks.planner.spark_workloads import drawn
 from benchmarks.spark.inputs import written
 from benchmarks.spark.runs import finish
 from sash.operators.bound_query import BoundQuery
 from sash.planner.plans.cheapest_pattern import Plan
-from sash.planner.plans.degrees import degrees, of_all_degrees
 from sash.runtimes.spark.batch.static_source import SparkSource
 
 if TYPE_CHECKING:
@@ -47,18 +46,20 @@ def contests(spark: SparkSession, folder: Path, *, quick: bool) -> Iterator[Cont
         auto = sash.Auto(sample=True, rows=one.table.num_rows)
         query = one.query(df).parallel(auto)
         plan = query.source.plan(query.bound)
-        yield Contest(one.name, plan.chosen.name, _contenders(df, query.bound, plan))
+        runs = {
+            each.name: _run(df, query.bound, replace(plan, pattern=each.pattern))
+            for each in plan.candidates
+        }
+        if plan.facts.folded_by_spark:
+            in_python = replace(plan, pattern=None, facts=replace(plan.facts, spark=None))
+            runs[IN_PYTHON] = _run(df, query.bound, in_python)
+        others = {
+            name: (of, _run(df, query.bound, replace(plan, pattern=pattern)))
+            for name, (of, pattern) in other_degrees(plan).items()
+        }
+        yield Contest(one.name, plan.chosen.name, runs, others)
 
 
-def _contenders(df: DataFrame, bound: BoundQuery, plan: Plan) -> dict[str, Callable[[], None]]:
-    plans = {one.name: replace(plan, pattern=one.pattern) for one in plan.candidates}
-    if plan.pattern is not None:
-        others = of_all_degrees(plan.pattern, "spark batch", plan.facts.cores)
-        plans |= {str(one): replace(plan, pattern=one) for one in others[: len(degrees("spark batch", 1))]}
-    if plan.facts.folded_by_spark:
-        plans[IN_PYTHON] = replace(plan, pattern=None, facts=replace(plan.facts, spark=None))
-    return {name: _run(WithPlan(df, fixed=one), bound) for name, one in plans.items()}
-
-
-def _run(source: WithPlan, bound: BoundQuery) -> Callable[[], None]:
+def _run(df: DataFrame, bound: BoundQuery, plan: Plan) -> Callable[[], None]:
+    source = WithPlan(df, fixed=plan)
     return lambda: finish(source.dataframe(bound))

@@ -1,7 +1,8 @@
 """Twenty workloads on Spark over streams of a few micro-batches, to a sink that keeps nothing.
 
 What is known of the events is given, as `sash.Auto(rows=…, keys=…, hottest=…)`: without that a stream has
-one candidate. 'buckets of keys' is what `start()` runs without a pattern.
+one candidate. What is judged is the query with these facts, under the name of its plan; the others name
+their pattern. 'buckets of keys' is what `start()` runs without one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sash
-from benchmarks.planner.contest import Contest
+from benchmarks.planner.contest import Contest, other_degrees
 from benchmarks.planner.spark_workloads import drawn
 from benchmarks.spark.inputs import written
 from sash.runtimes.spark.sinks.console_and_noop import NoopSink
@@ -33,11 +34,15 @@ def contests(spark: SparkSession, folder: Path, *, quick: bool) -> Iterator[Cont
         known = sash.Auto(rows=one.table.num_rows, keys=one.keys, hottest=one.hottest)
         given = query.parallel(known)
         plan = given.source.plan(given.bound)
-        contenders = {
+        runs = {
             each.name: _run(query if each.pattern is None else query.parallel(each.pattern))
             for each in plan.candidates
         }
-        yield Contest(one.name, plan.chosen.name, contenders)
+        runs[plan.chosen.name] = _run(given)
+        others = {
+            name: (of, _run(query.parallel(pattern))) for name, (of, pattern) in other_degrees(plan).items()
+        }
+        yield Contest(one.name, plan.chosen.name, runs, others)
 
 
 def _run(query: sash.WindowQuery) -> Callable[[], None]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.pisa_papers.windflow_skyline import FEATURES, LOOSE, SKYLINE
+from benchmarks.pisa_papers.skyline_monoid import FEATURES, LOOSE, SKYLINE
 from tests.benchmarks.test_benchmarks_run import pixels
 
 DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
