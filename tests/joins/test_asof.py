@@ -325,8 +325,8 @@ def test_tolerances_and_times_at_the_ends_of_the_integers(direction: Direction) 
 
 
 def test_a_checkpoint_shows_what_it_was_made_by() -> None:
-    from sash.runtimes.spark.inspection.query_words import in_words
+    from sash.runtimes.spark.inspection.query_words import query_lines
     from sash.runtimes.spark.state.fingerprint import describe_join
 
-    words = in_words(describe_join(bound("nearest", tolerance=5, keys=True), buckets=8))
+    words = query_lines(describe_join(bound("nearest", tolerance=5, keys=True), buckets=8))
     assert words[0] == "as of      nearest at most 5 away, left.k = right.key"

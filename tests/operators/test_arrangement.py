@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sash.aggregation.kernels.rows.numbering import SMALLEST, numbered
+from sash.aggregation.kernels.rows.numbering import SMALLEST, dense_codes
 from sash.aggregation.kernels.rows.text_numbering import LONGEST, numbered_texts
 from sash.operators.columns import coded_keys as coding
 from sash.operators.columns.arrow_columns import raw_texts
@@ -124,7 +124,7 @@ def test_oracle_rows_stand_by_key_then_in_order(
 
 def test_tables_of_codes_grow() -> None:
     values = np.random.default_rng(1).permutation(3 * SMALLEST) % (2 * SMALLEST + 7)
-    codes, distinct = numbered(values)
+    codes, distinct = dense_codes(values)
     assert distinct[codes].tolist() == values.tolist()
     assert len(set(distinct.tolist())) == len(distinct)
     texts = pa.array([f"key {value}" for value in values.tolist()])

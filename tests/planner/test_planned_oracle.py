@@ -23,7 +23,7 @@ from sash.planner.facts import Facts
 from sash.planner.plans import function_trial
 from sash.planner.plans.function_trial import TriedFirst
 from sash.planner.plans.interpreted_trial import InterpretedFirst, interpreted_facts
-from sash.planner.sampling import counted
+from sash.planner.sampling import facts_of_table
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import ContextFreeWindow, Window
 from tests.runtimes.strategies import any_window, arrivals
@@ -140,7 +140,7 @@ def whole(rows: int, fn: Any = counts) -> Any:
 @pytest.mark.parametrize("trial", [0.0, 1.5, 3.5, 1e9])
 def test_differential_windows_that_were_tried_first_are_not_computed_again(trial: float) -> None:
     table, bound = whole(100)
-    facts = Facts.of(bound, counted(bound, table, sash.Auto()), where="process", cores=2)
+    facts = Facts.of(bound, facts_of_table(bound, table, sash.Auto()), where="process", cores=2)
     free_processes = replace(DEFAULTS, process=ProcessCosts(start=1.0, handing=1.0))
     tried = TriedFirst(facts, free_processes, trial=trial, clock=Ticks())
     assert answer(bound, table, evaluate=tried).reports.equals(answer(bound, table).reports)
@@ -154,7 +154,7 @@ def test_a_function_that_cannot_travel_is_computed_here() -> None:
             return {"n": events.num_rows}
 
     table, bound = whole(100, guarded)
-    facts = Facts.of(bound, counted(bound, table, sash.Auto()), where="process", cores=2)
+    facts = Facts.of(bound, facts_of_table(bound, table, sash.Auto()), where="process", cores=2)
     free_processes = replace(DEFAULTS, process=ProcessCosts(start=1.0, handing=1.0))
     tried = TriedFirst(facts, free_processes, trial=1.5, clock=Ticks())
     assert answer(bound, table, evaluate=tried).reports.num_rows == 50
@@ -166,7 +166,7 @@ def test_a_slow_function_goes_to_worker_processes_once_it_is_known_to_be_slow() 
         return {"n": os.getpid()}
 
     table, bound = whole(120, slowly)
-    facts = Facts.of(bound, counted(bound, table, sash.Auto()), where="process", cores=2)
+    facts = Facts.of(bound, facts_of_table(bound, table, sash.Auto()), where="process", cores=2)
     reports = answer(bound, table, evaluate=TriedFirst(facts, DEFAULTS, trial=0.1)).reports
     pids = reports["n"].to_pylist()
     assert pids[0] == os.getpid()
@@ -193,7 +193,7 @@ def sets(*, work: int = 0) -> Monoid:
 def interpreted(rows: int, window: Window, **aggregates: Monoid) -> tuple[pa.Table, BoundQuery, Facts]:
     table = pa.table({"t": range(rows), "x": range(rows), "k": [row % 3 for row in range(rows)]})
     bound = sash.stream(table, time="t", key="k").window(window).agg(**aggregates).bound
-    facts = Facts.of(bound, counted(bound, table, sash.Auto()), where="process", cores=2)
+    facts = Facts.of(bound, facts_of_table(bound, table, sash.Auto()), where="process", cores=2)
     return table, bound, interpreted_facts(facts, bound)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import sash
 from sash.operators.bound_query import BoundQuery
-from sash.planner.sampling import SAMPLE, assumed, counted, seen
+from sash.planner.sampling import SAMPLE, assumed, facts_of_table, seen
 
 
 def bound(table: pa.Table, *, key: str | None = "k") -> BoundQuery:
@@ -24,7 +24,7 @@ def table_of(keys: np.ndarray) -> pa.Table:
 @given(keys=st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=50))
 def test_oracle_a_small_table_is_counted_exactly(keys: list[int | None]) -> None:
     table = pa.table({"t": pa.array(range(len(keys)), pa.int64()), "k": pa.array(keys, pa.int64())})
-    events = counted(bound(table), table, sash.Auto())
+    events = facts_of_table(bound(table), table, sash.Auto())
     assert events.rows == len(keys)
     assert events.keys == max(1, len(set(keys)))
     assert events.hottest == (max(keys.count(key) for key in keys) / len(keys) if keys else 1.0)
@@ -37,7 +37,7 @@ def test_the_share_of_a_hot_key_is_found_in_a_sample(share: float) -> None:
     random = np.random.default_rng(3)
     rows = 10 * SAMPLE
     keys = np.where(random.random(rows) < share, 0, random.integers(1, 200, rows))
-    events = counted(bound(table_of(keys)), table_of(keys), sash.Auto())
+    events = facts_of_table(bound(table_of(keys)), table_of(keys), sash.Auto())
     assert events.known == "sampled"
     assert events.hottest == pytest.approx(share, abs=0.02)
     assert 200 / 10**0.5 <= events.keys <= 200 * 10**0.5
@@ -47,7 +47,7 @@ def test_the_share_of_a_hot_key_is_found_in_a_sample(share: float) -> None:
 def test_the_number_of_keys_is_estimated_within_the_error_of_the_estimator(distinct: int) -> None:
     rows = 16 * SAMPLE
     keys = np.random.default_rng(5).integers(0, distinct, rows)
-    found = counted(bound(table_of(keys)), table_of(keys), sash.Auto()).keys
+    found = facts_of_table(bound(table_of(keys)), table_of(keys), sash.Auto()).keys
     real = len(np.unique(keys))
     # The ratio error of the estimator is at most √(n / m): here 4.
     assert real / 4 <= found <= real * 4
@@ -58,27 +58,27 @@ def test_the_span_is_measured_in_the_units_of_the_windows(unit: str) -> None:
     times = pa.array([0, 3_600, 60], pa.timestamp("s")).cast(pa.timestamp(unit, "UTC"))
     table = pa.table({"t": times})
     query = sash.stream(table, time="t").window(sash.tumbling("1 minute")).agg(n=sash.count())
-    assert counted(query.bound, table, sash.Auto()).span == 3_600_000_000
+    assert facts_of_table(query.bound, table, sash.Auto()).span == 3_600_000_000
 
 
 def test_times_that_are_all_null_have_no_span() -> None:
     table = pa.table({"t": pa.array([None, None], pa.int64()), "k": [1, 2]})
-    assert counted(bound(table), table, sash.Auto()).span is None
+    assert facts_of_table(bound(table), table, sash.Auto()).span is None
     assert sash.stream(table, time="t").window(sash.rows(2)).agg(n=sash.count()).collect().num_rows == 0
 
 
 def test_what_the_user_says_counts_more_than_what_is_seen() -> None:
     table = table_of(np.arange(100) % 4)
-    facts = counted(bound(table), table, sash.Auto(rows=10**9, keys=50, hottest=0.9))
+    facts = facts_of_table(bound(table), table, sash.Auto(rows=10**9, keys=50, hottest=0.9))
     assert (facts.rows, facts.keys, facts.hottest) == (10**9, 50, 0.9)
-    assert counted(bound(table), table, sash.Auto(keys=50)).hottest == 0.02
+    assert facts_of_table(bound(table), table, sash.Auto(keys=50)).hottest == 0.02
 
 
 def test_a_query_without_a_key_has_one() -> None:
     table = table_of(np.arange(100))
     keyless = bound(table, key=None)
     for events in (
-        counted(keyless, table, sash.Auto()),
+        facts_of_table(keyless, table, sash.Auto()),
         seen(keyless, table, sash.Auto()),
         assumed(keyless, sash.Auto()),
     ):

@@ -8,7 +8,7 @@ import pytest
 
 import sash
 from sash.errors import PredicateError, QueryFailed
-from sash.runtimes.spark.failures import in_one_sentence, in_words
+from sash.runtimes.spark.failures import in_one_sentence, sentence_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,7 +148,7 @@ Caused by: org.z.Inner: the value is too long
     ],
 )  # fmt: skip
 def test_the_sentence_that_helps_is_found(message: str, sentence: str) -> None:
-    assert in_words(ValueError(message)) == in_words(ValueError(FAILED + message)) == sentence
+    assert sentence_of(ValueError(message)) == sentence_of(ValueError(FAILED + message)) == sentence
 
 
 @pytest.mark.spark

@@ -17,7 +17,7 @@ import sash
 from sash.aggregation import built_in
 from sash.errors import DifferentQuery
 from sash.operators.bound_query import BoundQuery
-from sash.runtimes.spark.inspection.query_words import in_words
+from sash.runtimes.spark.inspection.query_words import query_lines
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint
 from sash.semantics import windows
@@ -239,13 +239,13 @@ def test_what_was_written_is_kept_for_people_and_not_compared() -> None:
     aggregates = {"n": sash.last("x", 3), "high": sash.sum("x", where="x > 1")}
     bound = BoundQuery(Query((sash.tumbling(5),), aggregates), schema, "t", ())
     now = describe(bound, buckets=8)
-    assert [line for line in in_words(now) if line.startswith("computes")] == [
+    assert [line for line in query_lines(now) if line.startswith("computes")] == [
         "computes   n = last(x, 3), high = sum(x, where=x > 1)"
     ]
     before = {name: part for name, part in now.items() if name != "calls"}
     assert change_of(canonical(before), now) is None
     assert fingerprint(before) == fingerprint(now)
-    assert "high = sum(x, where=x > 1)" in "".join(in_words(before))
+    assert "high = sum(x, where=x > 1)" in "".join(query_lines(before))
 
 
 def differing(one: Any, other: Any) -> str:

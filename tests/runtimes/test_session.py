@@ -12,7 +12,7 @@ import pytest
 
 import sash
 from sash.errors import SashWarning
-from sash.runtimes.spark.failures import in_words
+from sash.runtimes.spark.failures import sentence_of
 from sash.runtimes.spark.session import SETTINGS, costly_settings
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_workers_elsewhere_without_sash_are_one_sentence_too() -> None:
         "Job aborted …\nTraceback (most recent call last):\n  File …\n"
         "ModuleNotFoundError: No module named 'sash'\n"
     )
-    assert in_words(error).startswith("the Python that Spark starts its workers with does not have sash")
+    assert sentence_of(error).startswith("the Python that Spark starts its workers with does not have sash")
 
 
 def test_the_settings_that_matter_name_a_state_store_that_works() -> None:

@@ -20,7 +20,7 @@ from sash.operators.patterns.cores import available_cores
 from sash.operators.patterns.declared import Pattern, WinSeq
 from sash.planner.auto_declaration import Auto, require_parallelism
 from sash.planner.explain.explanation import VERSION
-from sash.planner.explain.explanation_text import RUNTIMES, named, numbered, sections
+from sash.planner.explain.explanation_text import RUNTIMES, named, numbered_lines, sections
 from sash.runtimes.local.local_join import LocalJoin
 from sash.runtimes.local.local_source import LocalSource
 from sash.runtimes.local.local_stream import LocalStream
@@ -213,7 +213,7 @@ class JoinQuery(QueryHandle):
             [
                 ("semantics", list(facts["semantics"].values())),
                 ("found", [": ".join(facts["candidates"].values()), facts["cost"]]),
-                (f"stages: {self._where}", numbered(facts["stages"])),
+                (f"stages: {self._where}", numbered_lines(facts["stages"])),
                 ("keeps", [facts["keeps"]]),
             ]
         )

@@ -15,7 +15,7 @@ from sash.errors import ArgumentError
 from sash.operators.stateful.declaration import Stateful
 from sash.operators.stateful.join import Join
 from sash.planner.explain.explanation import VERSION
-from sash.planner.explain.explanation_text import RUNTIMES, named, numbered, sections
+from sash.planner.explain.explanation_text import RUNTIMES, named, numbered_lines, sections
 from sash.runtimes.local.local_source import LocalSource
 from sash.semantics import durations
 from sash.semantics.durations import Duration, DurationLike
@@ -160,7 +160,7 @@ class OperatorQuery(QueryHandle):
         return sections(
             [
                 ("semantics", [f"{name}: {text}" for name, text in self._semantics(facts)]),
-                (f"stages: {self._where}", numbered(facts["stages"])),
+                (f"stages: {self._where}", numbered_lines(facts["stages"])),
                 ("keeps", [facts["keeps"]]),
             ]
         )

@@ -12,7 +12,7 @@ from sash.api.handle import require_unbounded
 from sash.api.window_query import WindowQuery
 from sash.errors import ArgumentError, Unsupported
 from sash.planner.auto_declaration import Auto
-from sash.planner.explain.explanation_text import as_text, numbered, printed, require_form, sections
+from sash.planner.explain.explanation_text import as_text, numbered_lines, printed, require_form, sections
 from sash.runtimes.local.local_stream import LocalStream
 from sash.semantics.durations import DurationLike
 
@@ -115,7 +115,7 @@ class Together:
             data = {name: json.loads(plan.explanation.as_json()) for name, plan in plans.items()}
             return json.dumps({"stages": self._stages(), "queries": data}, ensure_ascii=False)
         queries = [f"{name}: {query!r}" for name, query in self.queries.items()]
-        shared = sections([("queries", queries), ("stages", numbered(self._stages()))])
+        shared = sections([("queries", queries), ("stages", numbered_lines(self._stages()))])
         alone = {
             name: str(plan) if form == "plan" else as_text(plan.explanation) for name, plan in plans.items()
         }

@@ -30,7 +30,7 @@ ASSUMED_ROWS = 10_000_000
 ASSUMED_KEYS = 1_000
 
 
-def counted(bound: BoundQuery, table: pa.Table, auto: Auto) -> EventFacts:
+def facts_of_table(bound: BoundQuery, table: pa.Table, auto: Auto) -> EventFacts:
     """Of a table in this process."""
     rows = table.num_rows
     keys, hottest = _keys(bound, table.take(pa.array(_spread(rows))), rows)
@@ -72,11 +72,11 @@ def _keys(bound: BoundQuery, sample: pa.Table, rows: int) -> tuple[int, float]:
     if not bound.keys or not sample.num_rows:
         return 1, 1.0
     times_seen = np.bincount(key_codes(sample, list(bound.keys)))
-    keys = round(distinct(times_seen, of=rows / sample.num_rows))
+    keys = round(keys_expected(times_seen, of=rows / sample.num_rows))
     return max(1, min(keys, rows)), float(times_seen.max()) / sample.num_rows
 
 
-def distinct(times_seen: Ints, *, of: float) -> float:
+def keys_expected(times_seen: Ints, *, of: float) -> float:
     """How many keys `of` times as many events have, of which the keys were seen so many times each."""
     once = int((times_seen == 1).sum())
     return sqrt(of) * once + (len(times_seen) - once)

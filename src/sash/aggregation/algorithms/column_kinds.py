@@ -34,10 +34,10 @@ def numbers(column: Any) -> Any:
     return as_list(column)
 
 
-def kind_of_column(column: Any) -> Kind | None:
+def narrowest_kind(column: Any) -> Kind | None:
     """The narrowest kind that takes all values; None when there is none, or nulls only.
 
-    >>> kind_of_column([1, None, 2.5]), kind_of_column([None]), kind_of_column(["a"])
+    >>> narrowest_kind([1, None, 2.5]), narrowest_kind([None]), narrowest_kind(["a"])
     ('float', None, 'object')
     """
     if is_numeric(column):
@@ -63,13 +63,13 @@ def _fit_64_bits(values: Iterable[Any]) -> bool:
 
 def kinds_of(columns: Sequence[Any]) -> tuple[Kind, ...] | None:
     """The kind of each column; None while one of them has none."""
-    kinds = [kind_of_column(column) for column in columns]
+    kinds = [narrowest_kind(column) for column in columns]
     return None if None in kinds else tuple(kind for kind in kinds if kind is not None)
 
 
 def as_array(name: str, column: Any, kind: Kind) -> tuple[Array, Mask | None]:
     """The column as an array of this kind, and which of its values are not null (None: all)."""
-    require_kind(name, kind_of_column(column), kind)
+    require_kind(name, narrowest_kind(column), kind)
     dtype = np.dtype(DTYPES[kind])
     if is_numeric(column):
         return column.astype(dtype, copy=False), None

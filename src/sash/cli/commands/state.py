@@ -175,10 +175,10 @@ def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any],
 def _on_spark(checkpoint: Checkpoint, *, debug: bool) -> list[StageSeen]:
     """With the session of this process, or one that lasts as long as this takes."""
     from sash.cli.spark_session import spark_session
-    from sash.runtimes.spark.inspection.state_store import stages_of
+    from sash.runtimes.spark.inspection.state_store import stages_in_state_store
 
     with spark_session(app="sash state", debug=debug) as spark:
-        return stages_of(spark, checkpoint)
+        return stages_in_state_store(spark, checkpoint)
 
 
 def _print_all(as_json: bool, found: Found) -> None:
@@ -218,13 +218,13 @@ def _print_published(console: Console, seen: PublishedSeen) -> None:
 
 
 def _print_stage(console: Console, stage: StageSeen) -> None:
-    from sash.runtimes.spark.inspection.query_words import has_ticks, in_words
+    from sash.runtimes.spark.inspection.query_words import has_ticks, query_lines
 
     ticks, count = has_ticks(stage.description), len(stage.buckets)
     keys = "" if stage.keys is None else f", {stage.keys:,} key{'s' * (stage.keys != 1)}"
     held = f"{count} bucket{'s' * (count != 1)}{keys}, {stage.chunks:,} chunks, {stage.bytes:,} bytes"
     facts = {"identity": stage.fingerprint[:16], "watermark": _time(stage.watermark, ticks=ticks)}
-    lines = [*in_words(stage.description), *(f"{name:<9}  {words}" for name, words in facts.items())]
+    lines = [*query_lines(stage.description), *(f"{name:<9}  {words}" for name, words in facts.items())]
     _print(console, "", f"{stage.where}: {held}", *(f"  {line}" for line in lines), "")
     heads = ("bucket", "partition", "keys", "holds", "rows", "chunks", "bytes", "watermark")
     _print(console, *tables.as_text(heads, [_row(bucket, ticks=ticks) for bucket in stage.buckets]))

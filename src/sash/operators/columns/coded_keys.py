@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregation.kernels.rows.numbering import Codes, numbered
+from sash.aggregation.kernels.rows.numbering import Codes, dense_codes
 from sash.aggregation.kernels.rows.text_numbering import numbered_texts
 from sash.arrays import Ints
 from sash.operators.columns.arrow_columns import raw_integers, raw_texts
@@ -79,7 +79,7 @@ def key_codes(rows: pa.Table, keys: Sequence[str]) -> Ints:
     found: tuple[Codes, Any] | None = None
     for key in keys:
         own = _coded(rows[key], nulls=rows[key].null_count > 0)
-        found = own if found is None else numbered(found[0].astype(np.int64) * len(own[1]) + own[0])
+        found = own if found is None else dense_codes(found[0].astype(np.int64) * len(own[1]) + own[0])
     return np.zeros(rows.num_rows, np.int64) if found is None else found[0].astype(np.int64)
 
 
@@ -89,7 +89,7 @@ def _coded(column: pa.ChunkedArray, *, nulls: bool) -> tuple[Codes, Any]:
     values = column.combine_chunks()
     whole = None if nulls else raw_integers(values)
     if whole is not None:
-        return numbered(whole)
+        return dense_codes(whole)
     texts = raw_texts(values)
     found = None if texts is None else numbered_texts(*texts)
     if found is not None:
@@ -130,4 +130,4 @@ def _paired(first: CodedKeys, then: CodedKeys) -> CodedKeys:
 
 
 def _numbered_pairs(first: CodedBlock, then: CodedBlock, keys: int) -> tuple[Codes, Ints]:
-    return numbered(first.ranked * keys + then.ranked)
+    return dense_codes(first.ranked * keys + then.ranked)

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.rows.key_sets import by_share, distinct
+from sash.aggregation.kernels.rows.key_sets import by_share, without_repeats
 from sash.arrays import Ints
 from sash.errors import OutOfOrder
 from sash.operators.order.interleaved import END_OF_TIME, Interleaved
@@ -162,7 +162,7 @@ class Running(ABC):
             offsets, found = keys.sets(rows)
             named = self.names.numbers(found, time=latest)
             if not keys.distinct:
-                offsets, named = distinct(offsets, named)
+                offsets, named = without_repeats(offsets, named)
             sets.append((offsets, named, positions))
         if len(sets) > 1:
             event = np.concatenate([np.repeat(at, np.diff(offsets)) for offsets, _, at in sets])

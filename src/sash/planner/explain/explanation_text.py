@@ -42,7 +42,7 @@ def sections(titled: Iterable[Section]) -> str:
     return "\n".join(lines)
 
 
-def numbered(stages: Iterable[str]) -> list[str]:
+def numbered_lines(stages: Iterable[str]) -> list[str]:
     return [f"{number}. {stage}" for number, stage in enumerate(stages, start=1)]
 
 
@@ -134,7 +134,7 @@ def as_plan(explanation: Explanation) -> str:
             ("computed over each window", _computed(explanation)),
             ("algorithm", _algorithm(explanation)),
             ("pattern", _pattern(explanation)),
-            (f"stages: {RUNTIMES[explanation.runtime]}", numbered(explanation.stages)),
+            (f"stages: {RUNTIMES[explanation.runtime]}", numbered_lines(explanation.stages)),
             (
                 "state per key",
                 [f"no state per key; {explanation.state.amount}"]

@@ -22,7 +22,7 @@ from sash.planner.facts import Facts
 from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.plans.function_trial import TRIAL, TriedFirst
 from sash.planner.plans.interpreted_trial import InterpretedFirst, interpreted_facts
-from sash.planner.sampling import counted
+from sash.planner.sampling import facts_of_table
 from sash.runtimes.flat_window_columns import flat_table
 from sash.runtimes.progress_bar import ProgressReading, shown
 
@@ -98,7 +98,7 @@ class LocalSource:
     def _facts(self, bound: BoundQuery) -> Facts:
         known = self.parallelism if isinstance(self.parallelism, Auto) else AUTO
         cores = known.cores or available_cores()
-        return Facts.of(bound, counted(bound, self.table, known), where="process", cores=cores)
+        return Facts.of(bound, facts_of_table(bound, self.table, known), where="process", cores=cores)
 
     def _workers(self, bound: BoundQuery) -> tuple[Evaluator, int]:
         """Who computes the values of windows, and how many shares of the keys there are."""

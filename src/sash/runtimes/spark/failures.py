@@ -57,7 +57,7 @@ _WRAPPINGS = (
 )
 
 
-def in_words(error: BaseException, *, named: bool = False, places: Iterable[str] = ()) -> str:
+def sentence_of(error: BaseException, *, named: bool = False, places: Iterable[str] = ()) -> str:
     """The sentence that helps; `named`: with the name of the error, where it is one of ours. `places`:
     folders that are written; Java does not name which of them is on a full disk."""
     text = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
@@ -79,7 +79,7 @@ def in_one_sentence() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise QueryFailed(in_words(error)) from error
+        raise QueryFailed(sentence_of(error)) from error
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def java_in_one_sentence() -> Iterator[None]:
     try:
         yield
     except Py4JError as error:
-        raise QueryFailed(in_words(error)) from None
+        raise QueryFailed(sentence_of(error)) from None
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def require_well(queries: Iterable[Any]) -> None:
     for query in queries:
         error = query.exception()
         if error is not None:
-            words = in_words(error, places=getattr(query, "places", ()))
+            words = sentence_of(error, places=getattr(query, "places", ()))
             raise QueryFailed(words) from error
 
 

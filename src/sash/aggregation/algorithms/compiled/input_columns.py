@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.column_kinds import as_array, kind_of_column, numbers, require_kind
+from sash.aggregation.algorithms.column_kinds import as_array, narrowest_kind, numbers, require_kind
 from sash.aggregation.algorithms.protocol import Algorithm, as_list, is_numeric
 from sash.aggregation.elements import ABSENT, Element, ElementBatch
 from sash.aggregation.interpreted import shaped
@@ -78,7 +78,7 @@ class Inlet:
         names = self.machine.monoid.columns
         if len(columns) != len(names):
             raise ArgumentError("columns", f"{len(columns)} of them", f"one for each of {list(names)}")
-        kinds = self.kinds or tuple(kind_of_column(column) or "float" for column in columns)
+        kinds = self.kinds or tuple(narrowest_kind(column) or "float" for column in columns)
         read = [as_array(*given) for given in zip(names, columns, kinds, strict=True)]
         masks = [mask for _, mask in read if mask is not None]
         known = reduce(np.logical_and, masks) if masks else None

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregation.algorithms.column_kinds import as_array, kind_of_column
+from sash.aggregation.algorithms.column_kinds import as_array, narrowest_kind
 from sash.aggregation.algorithms.mta.aligned_blocks import LevelAndIndex
 from sash.aggregation.algorithms.mta.nodes import TIMES
 from sash.aggregation.algorithms.protocol import as_list
@@ -137,7 +137,7 @@ class StoredNodes:
         return pack(_TAG, [known, *(self._column(list(field), level) for field in fields)])
 
     def _column(self, values: list[Any], level: int) -> Array:
-        kind = kind_of_column(values)
+        kind = narrowest_kind(values)
         if kind is None or kind == "object":
             if level == TIMES:
                 raise Unsupported("times", values[0], "integers or floats, to be kept in a store")

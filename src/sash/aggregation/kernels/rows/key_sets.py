@@ -6,7 +6,7 @@ buckets of keys have another hash: `runtimes/spark/stateful/key_sets.py`.)
                                     which the upper 32 bits count (no division: Lemire, TOMACS 2019)
 
 >>> import numpy as np
->>> offsets, keys = distinct(np.array([0, 3, 3, 5]), np.array([7, 8, 7, 1, 1]))
+>>> offsets, keys = without_repeats(np.array([0, 3, 3, 5]), np.array([7, 8, 7, 1, 1]))
 >>> offsets.tolist(), keys.tolist()
 ([0, 2, 2, 3], [7, 8, 1])
 """
@@ -23,7 +23,7 @@ QUADRATIC = 64
 """Rows up to this length are searched, longer ones are sorted: a set of hashtags is mostly short."""
 
 
-def distinct(offsets: Ints, keys: Ints) -> tuple[Ints, Ints]:
+def without_repeats(offsets: Ints, keys: Ints) -> tuple[Ints, Ints]:
     """The same rows with every key once; in the order of first occurrence, except in very long rows."""
     kept, out = np.zeros(len(offsets), np.int64), np.empty(len(keys), np.int64)
     _all_distinct(offsets, keys, kept, out)

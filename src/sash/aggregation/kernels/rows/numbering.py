@@ -3,7 +3,7 @@
     distinct[codes[i]]  =  values[i],        codes are numbered as values first appear
 
 >>> import numpy as np
->>> codes, distinct = numbered(np.array([7, 5, 7, 9]))
+>>> codes, distinct = dense_codes(np.array([7, 5, 7, 9]))
 >>> codes.tolist(), distinct.tolist()
 ([0, 1, 0, 2], [7, 5, 9])
 """
@@ -23,7 +23,7 @@ SMALLEST = 2**12
 """Slots of the first table: with it, and the values that it leads to, in the fastest cache."""
 
 
-def numbered(values: Ints) -> tuple[Codes, Ints]:
+def dense_codes(values: Ints) -> tuple[Codes, Ints]:
     """The code of each value, and the value of each code."""
     values, codes = read_only(values), np.empty(len(values), np.int32)
     index, distinct = _table(SMALLEST)

@@ -51,7 +51,7 @@ from sash.runtimes.spark.patterns.static_plan import (
     over_positions,
     plan_of,
     require_possible,
-    stages_of,
+    stage_lines,
 )
 from sash.runtimes.spark.session_requirements import require_workers, shuffle_partitions, task_slots
 from sash.runtimes.spark.sql_folding.first_rows import rows_per_pane
@@ -176,7 +176,7 @@ class SparkSource:
             shared = look_backs(plan.pattern, bound)
             if shared is not None:
                 return [select, *look_back_stages(shared, plan_of(plan.pattern), keys)]
-            return [select, *first, *stages_of(plan.pattern, keys)]
+            return [select, *first, *stage_lines(plan.pattern, keys)]
         if plan.facts.spark is not None and plan.facts.folded_by_spark:
             return [select, *native_stages(plan.facts.spark, keys)]
         tasks = self._tasks(plan)

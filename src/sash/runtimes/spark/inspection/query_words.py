@@ -5,7 +5,7 @@
 ...     "windows": {"time(1 hour, 1 second)": {}}, "delay": "10 seconds", "allowed_lateness": "0",
 ...     "emit": "close", "aggregates": {"hi": {"is": "max", "columns": ["price"]}},
 ... }
->>> for line in in_words(description):
+>>> for line in query_lines(description):
 ...     print(line)
 windows    time(1 hour, 1 second)
 by key     symbol
@@ -23,7 +23,7 @@ from sash.runtimes.spark.state.fingerprint import CALLS
 Description: TypeAlias = Mapping[str, Any]
 
 
-def in_words(description: Description) -> list[str]:
+def query_lines(description: Description) -> list[str]:
     """One line for each thing that the query is made of."""
     if description.get("kind") == "join":
         lines = _join(description)

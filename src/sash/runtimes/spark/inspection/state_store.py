@@ -20,19 +20,21 @@ from pyspark.sql import DataFrame, Row, SparkSession, functions as F
 from sash.aggregation.stores.values import unseal
 from sash.errors import CorruptValue, StoreError
 from sash.operators.saved_operator_contents import inventory
-from sash.runtimes.spark.failures import in_words
+from sash.runtimes.spark.failures import sentence_of
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
 from sash.runtimes.spark.state.operators_in_state import QUERY, TOKEN, header_in, sealed_as
 from sash.runtimes.spark.streaming.processor_for_driver import VARIABLE
 
 
-def stages_of(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:
+def stages_in_state_store(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:
     """The stateful steps of ours in a checkpoint; StoreError when there are none, or they are damaged."""
     try:
         return _stages(spark, checkpoint)
     except (PySparkException, Py4JError) as error:
-        raise StoreError(f"Spark cannot read the state in {checkpoint.path}: {in_words(error)}") from error
+        raise StoreError(
+            f"Spark cannot read the state in {checkpoint.path}: {sentence_of(error)}"
+        ) from error
 
 
 def _stages(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:

@@ -115,7 +115,7 @@ class Packer:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
-        return map(self.packed, numbered(batches))
+        return map(self.packed, in_order_of_arrival(batches))
 
     def packed(self, table: pa.Table) -> pa.RecordBatch:
         """Rows that are numbered already."""
@@ -172,11 +172,11 @@ class SeveralPackers:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
-        every = (packer.blocks(rows) for rows in numbered(batches) for packer in self.packers)
+        every = (packer.blocks(rows) for rows in in_order_of_arrival(batches) for packer in self.packers)
         return (blocks for some in every for blocks in some)
 
 
-def numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def in_order_of_arrival(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The rows of a task with the order of their arrival."""
     task = TaskContext.get()
     arrived = 0 if task is None else task.partitionId() << 40

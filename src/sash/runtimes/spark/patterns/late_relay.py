@@ -24,7 +24,7 @@ from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.patterns.agnostic import BATCH, ROWS, WINDOW, WORKER, BatchWorker, placed
 from sash.runtimes.spark.state.queries_of_checkpoint import ALONE
-from sash.runtimes.spark.streaming.stateful_step import Emitted, counted
+from sash.runtimes.spark.streaming.stateful_step import Emitted, with_counts
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 NO_WINDOW = -1
@@ -67,7 +67,7 @@ def computed_beside_late_rows(blocks: DataFrame, stage: WindowStage, *, workers:
     rows = placed(handed_out, workers=workers).mapInArrow(
         WorkerBesideLateRows(BatchWorker(stage.bound)), struct_of(COMPUTED)
     )
-    rows = counted(rows, {REPORTS: F.sum(REPORTS)})
+    rows = with_counts(rows, {REPORTS: F.sum(REPORTS)})
     return Emitted(rows, tuple(answers.schemas), answers.opened, {ALONE: stage.description})
 
 

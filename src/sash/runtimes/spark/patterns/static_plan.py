@@ -71,7 +71,7 @@ def plan_of(pattern: Pattern) -> StaticPlan:
             return StaticPlan(route)
 
 
-def stages_of(pattern: Pattern, keys: str) -> list[str]:
+def stage_lines(pattern: Pattern, keys: str) -> list[str]:
     """The plan for people."""
     if is_agnostic(pattern):
         return [

@@ -30,7 +30,7 @@ from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
 from sash.runtimes.spark.patterns.static_plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import StreamPlan, stream_plan_of, worker_buckets
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
-from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of, counted, emitted_by
+from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of, emitted_by, with_counts
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 BEFORE = [count for count in COUNTS if count != REPORTS]
@@ -70,7 +70,7 @@ def _handed_out(stage: WindowStage, workers: int, packed: Packed) -> Emitted:
     if LATE in stage.outputs:
         return computed_beside_late_rows(blocks, stage, workers=workers)
     reports = computed(PackedAnswers({REPORTS: BATCH}).opened(blocks), stage.bound, workers=workers)
-    return Emitted.of_reports(counted(reports, {REPORTS: F.count(F.lit(1))}), stage.description)
+    return Emitted.of_reports(with_counts(reports, {REPORTS: F.count(F.lit(1))}), stage.description)
 
 
 def _in_two_steps(stage: WindowStage, plan: StreamPlan, partitions: int, packed: Packed) -> Emitted:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sash.runtimes.spark.compat import rows_in_spark
 from sash.runtimes.spark.sinks.protocol import Reads
-from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import evaluate
+from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import compute_all
 
 
 @dataclass(frozen=True)
@@ -69,4 +69,4 @@ class NoopSink:
         return False
 
     def write(self, rows: DataFrame, batch: int) -> None:
-        evaluate(rows)
+        compute_all(rows)

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from sash.arrays import Ints
 from sash.operators.bound_query import BoundQuery
-from sash.planner.sampling import distinct
+from sash.planner.sampling import keys_expected
 from sash.runtimes.spark.compat import analysed_plan
 from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
 
@@ -80,7 +80,7 @@ def density(keys: Ints, times: Ints, *, length: int, origin: int) -> float | Non
     # A part of a pane: the rest of it has as many rows for its time, and more keys.
     part = max(span, 1.0) / length
     _, times_seen = np.unique(keys, return_counts=True)
-    return max(1.0, rows / part / distinct(times_seen, of=1 / part))
+    return max(1.0, rows / part / keys_expected(times_seen, of=1 / part))
 
 
 def _span(times: Ints) -> float:

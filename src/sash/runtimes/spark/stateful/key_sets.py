@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregation.kernels.rows.key_sets import distinct
+from sash.aggregation.kernels.rows.key_sets import without_repeats
 from sash.arrays import Ints
 from sash.errors import DataError
 from sash.operators.stateful.declaration import Stateful
@@ -67,7 +67,7 @@ class KeySetRoute:
 
     def sent(self, arrived: Arrived) -> Sent:
         offsets, found = self.keys.sets(self.rows.tuples(self.number, arrived.rows.drop_columns(ORDINAL)))
-        ends, buckets = distinct(np.asarray(offsets), buckets_of(found, self.count))
+        ends, buckets = without_repeats(np.asarray(offsets), buckets_of(found, self.count))
         rows = np.repeat(np.arange(arrived.rows.num_rows), np.diff(ends))
         return Sent(rows, buckets, np.diff(rows, prepend=-1) != 0)
 

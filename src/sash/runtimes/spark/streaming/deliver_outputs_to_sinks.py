@@ -64,7 +64,7 @@ class Delivery:
     def deliver(self, emitted: DataFrame, waiting: dict[str, BatchSink], batch: int) -> None:
         """Run the step, and give these sinks their rows."""
         if not waiting:
-            evaluate(emitted)
+            compute_all(emitted)
             return
         (output, sink), *others = waiting.items()
         if not others and sink.reads.all_in_one_job:
@@ -75,7 +75,7 @@ class Delivery:
             if not others and self.on_arrival and sink.reads is Reads.ANYHOW:
                 self._write(sink, rows, output, batch)
                 if not all_cached(rows):
-                    evaluate(rows)
+                    compute_all(rows)
             else:
                 self._deliver(rows, waiting, batch)
         finally:
@@ -87,7 +87,7 @@ class Delivery:
         observed = rows.observe(seen, *self._counts())
         first = next((output for output, sink in waiting.items() if sink.reads is Reads.COUNTED), None)
         if first is None:
-            evaluate(observed)
+            compute_all(observed)
         else:
             waiting.pop(first).write(self.opened(observed, first), batch)
         counts, writes = seen.get, list[Callable[[], None]]()
@@ -114,6 +114,6 @@ class Delivery:
         ]
 
 
-def evaluate(rows: DataFrame) -> None:
+def compute_all(rows: DataFrame) -> None:
     """Every row, in one job that writes nothing."""
     rows.write.format("noop").mode("overwrite").save()

@@ -26,7 +26,7 @@ from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import to_integers
 from sash.operators.engine import keeps_panes
 from sash.operators.folding.panes import group_by, pane_grid
-from sash.runtimes.spark.packing.blocks import Packer, numbered, without_nulls
+from sash.runtimes.spark.packing.blocks import Packer, in_order_of_arrival, without_nulls
 from sash.runtimes.spark.packing.columns import places
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.streaming.watermark_to_tasks import watermark_of_batch
@@ -73,7 +73,7 @@ class PanePacker:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
-        return (blocks for rows in numbered(batches) for blocks in self.blocks(rows))
+        return (blocks for rows in in_order_of_arrival(batches) for blocks in self.blocks(rows))
 
     def blocks(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         """Of rows that are numbered already. A task that does not know the watermark folds nothing."""

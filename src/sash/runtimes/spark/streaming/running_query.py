@@ -25,7 +25,7 @@ from sash.runtimes.interrupts import CTRL_C, interrupts
 from sash.runtimes.observed_counts import decisions_in
 from sash.runtimes.spark.epochs.decision_records import in_lines
 from sash.runtimes.spark.epochs.epoch_progress import completed
-from sash.runtimes.spark.failures import in_words
+from sash.runtimes.spark.failures import sentence_of
 
 POLL = 0.5
 """Seconds between two looks for an interrupt."""
@@ -95,7 +95,7 @@ class RunningQuery(StreamingQuery):
                     if until is not None and time.monotonic() >= until:
                         return False
             except StreamingQueryException as error:
-                raise StreamFailed(in_words(error, named=True, places=self.places)) from None
+                raise StreamFailed(sentence_of(error, named=True, places=self.places)) from None
             self.stop()
         raise _interrupt(f"{self.name or 'the query'} is stopped; it can be resumed from its checkpoint")
 

@@ -71,10 +71,10 @@ def emitted_by(
         outputMode="append",
         timeMode="eventTime",
     )
-    return counted(emitted, {count: answers.total(count) for count in counts})
+    return with_counts(emitted, {count: answers.total(count) for count in counts})
 
 
-def counted(df: DataFrame, totals: dict[str, Column]) -> DataFrame:
+def with_counts(df: DataFrame, totals: dict[str, Column]) -> DataFrame:
     """The rows as they are, with their counts in Spark's progress reports; the other counts are 0."""
     nothing = F.sum(F.lit(0))
     return df.observe(
