@@ -110,7 +110,7 @@ FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
     "sealed journal head": (HEAD, journal.JournalHead.of),
     "Arrow stream": (bytes_of(TABLE), table_of),
     "compressed stream": (bytes_of(TABLE, compressed=True), table_of),
-    "parts": (entries.joined([b"one", bytes(40)]), entries.parts_of),
+    "parts": (entries.with_lengths([b"one", bytes(40)]), entries.split_by_lengths),
     "inventory": (HEAD, lambda data: inventory(data, [])),
     "block": (
         bytes(unseal(b"bucket 3", block_of(3, ROWS))),
