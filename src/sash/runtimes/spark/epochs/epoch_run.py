@@ -46,6 +46,7 @@ from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.micro_batch_jobs import WholeJobs
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
+from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.packing.row_packing import RowPacking, TooLarge
 from sash.runtimes.spark.packing.time_of_batch import task_sql
 from sash.runtimes.spark.sinks.folder import FolderSink
@@ -54,6 +55,7 @@ from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import without_buckets
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import Delivery
+from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
 from sash.runtimes.spark.streaming.watermark_to_tasks import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
@@ -90,6 +92,8 @@ class ElasticRun:
     """Which batches are packed and computed in one task; None: `elastic` decides alone."""
     skew: AssumedSkew | None = None
     """What the plan took the keys to be; None: there is no plan to compare with."""
+    windows: SharingOut | None = None
+    """Which buckets hand windows out; None: none ever does."""
     executors: ExecutorDegree | None = None
     """None: their number is not changed."""
     on_arrival: bool = False
@@ -133,7 +137,7 @@ class ElasticRun:
             BatchMetrics(
                 batch=epoch, watermark=self.clock.watermark(newest), began=began, waited=waited,
                 in_one_task=in_one_task,
-                decisions=self._decided(in_one_task=in_one_task, too_large=too_large),
+                decisions=self._decided(epoch, in_one_task=in_one_task, too_large=too_large),
                 seconds=end - start, newest=max(newest), keys=sum(keys for keys, _ in self._held.values()),
                 state_bytes=sum(size for _, size in self._held.values()),
                 **metrics_of(list(reports.values()), self.queries, within=end - start),
@@ -216,7 +220,13 @@ class ElasticRun:
                 self._answers.marked,
             )  # fmt: skip
         waiting = self._delivery.waiting(arriving.sparkSession, epoch)
-        folders = {output: sink for output, sink in waiting.items() if isinstance(sink, FolderSink)}
+        handed = REPORTS if self.windows is not None and self.windows.hands_out else None
+        # Reports of windows that are handed out are made behind the step, which cannot write them.
+        folders = {
+            output: sink
+            for output, sink in waiting.items()
+            if isinstance(sink, FolderSink) and output != handed
+        }
         targets = {
             output: sink.task_files(arriving.sparkSession, epoch, self.stage.schemas[output])
             for output, sink in folders.items()
@@ -237,7 +247,11 @@ class ElasticRun:
                 .mapInArrow(step, self._answers.struct)
             )
         others = {output: sink for output, sink in waiting.items() if output not in files}
+        if self.windows is not None:
+            emitted = self.windows.emitted(emitted, epoch)
         self._delivery.deliver(emitted, others, epoch)
+        if self.windows is not None:
+            self.windows.see()
         found = {task: report for (of, task), report in self._reports.value.items() if of == epoch}
         self._reports.value = {}
         if len(found) != degree:
@@ -270,7 +284,7 @@ class ElasticRun:
         fold, last = self.fold, self._last
         return fold is not None and (last is None or fold.pays(events=last.events, saved=last.saved))
 
-    def _decided(self, *, in_one_task: bool, too_large: bool) -> tuple[Decision, ...]:
+    def _decided(self, epoch: int, *, in_one_task: bool, too_large: bool) -> tuple[Decision, ...]:
         """How this batch was computed, and why; before it is the last one."""
         found, last = [], self._last
         if self.fold is not None and not in_one_task:
@@ -282,6 +296,8 @@ class ElasticRun:
         if self.one_task is not None:
             why = "more came than one task should have" if too_large else self.one_task.why
             found.append(Decision("tasks", "one task" if in_one_task else "two stages", why))
+        if self.windows is not None:
+            found.extend(self.windows.decisions_of(epoch))
         if self.skew is not None and self.load is not None and last is not None:
             found.extend(self.skew.contradicted(self.load, events=last.events))
         return tuple(found)
