@@ -54,7 +54,9 @@ from sash.runtimes.spark.state.queries_of_checkpoint import Register
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, StreamingOperator
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.epochs_or_state_store import epochs_for
+from sash.runtimes.spark.streaming.hot_keys import choose_shared_keys
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
+from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing, shared_panes
 from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import HandedWindows
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.plan_of_checkpoint import settled
@@ -131,6 +133,10 @@ def start(
     if elastic is None and source.shares_windows(bound):
         stage = replace(stage, hands_out=True)
         windows = SharingOut(HandedWindows(EpochAnswers(stage.schemas), stage.bound, stage.buckets))
+    panes = None
+    if elastic is None and online is None and source.operator is None and not source.upstream.derived:
+        panes = shared_panes(stage.bound, buckets=len(stage.buckets))
+        stage = replace(stage, look_backs=panes)
     fold = EpochFold.of(stage, source.df) if source.rows_in_spark else None
     run = ElasticRun(
         stage, [bound.query.delay], epochs, HadoopFolder(spark, place).url, sinks,
@@ -138,6 +144,7 @@ def start(
         skew=_assumed_skew(unsettled, bound) if elastic is None else None,
         executors=ExecutorDegree.of(spark) if epochs.executors else None, windows=windows,
         on_arrival=_answers_on_arrival(bound),
+        sharing=None if panes is None else KeySharing(panes, choose_shared_keys.LEAST),
     )  # fmt: skip
     query = start_run(run, source.arriving(stage), trigger=trigger, name=name)
     if elastic is not None:

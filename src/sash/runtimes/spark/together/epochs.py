@@ -36,6 +36,7 @@ from sash.runtimes.spark.epochs.operator_in_store import HeldBucket
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical, without_buckets
 from sash.runtimes.spark.streaming.bucket_call import BucketCall, PackedInput
+from sash.runtimes.spark.streaming.hot_keys.key_loads import KeyLoads
 from sash.runtimes.spark.together.shared_rows import SharedRows
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, output_of
 
@@ -82,7 +83,7 @@ class TogetherStep(EpochStep):
 
     def _serve(
         self, stage: Any, bucket: int, blocks: list[PackedInput], store: EpochStore, newest: list[int],
-        held: SavedCounts,
+        held: SavedCounts, key_loads: list[KeyLoads],
     ) -> tuple[dict[str, pa.Table], dict[str, int]]:  # fmt: skip
         stage = cast(TogetherStage, stage)
         before, after = self.clock.milliseconds(self.newest), self.clock.milliseconds(newest)
@@ -201,7 +202,7 @@ class TogetherRun(ElasticRun):
             raise refused("by a query that keeps its state elsewhere: there is none in files")
         KeptQueries.of(kept).changes(self.description[QUERIES])
 
-    def _assigned(self, degree: int) -> None:
+    def _assigned(self, degree: int, *, sharing: bool) -> None:
         """Numbers of buckets are far apart, and those of a group follow each other."""
 
     def _step(self, journal: EpochJournal, **how: Any) -> EpochStep:
