@@ -26,7 +26,7 @@ from sash.operators.look_backs_by_pane import LookBackPanes
 from sash.operators.patterns.declared import PaneFarm
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.epochs.epoch_run import DEFAULT, FADING, FADING_SHARED
-from sash.runtimes.spark.packing.blocks import ROWS as BLOCK, numbered, rows_of
+from sash.runtimes.spark.packing.blocks import ROWS as BLOCK, in_order_of_arrival, rows_of
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, ORDINAL, places
 from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.patterns.shared_look_backs import (
@@ -135,7 +135,7 @@ def of_batches(bound: BoundQuery, batches: Sequence[pa.Table]) -> list[Ints]:
         rows = batch.select(stage.columns).rename_columns(places(stage.columns))
         rows = rows.append_column(BUCKET, pa.array(keys % BUCKETS))
         load, found = load * (FADING_SHARED if shared.regimes else FADING), np.zeros(BUCKETS, np.int64)
-        for table in numbered(rows.to_batches()):
+        for table in in_order_of_arrival(rows.to_batches()):
             for blocks in packer.blocks(table, shared):
                 for bucket, payload in zip(blocks["bucket"].to_pylist(), blocks["payload"], strict=True):
                     schema = stage.block if bucket < BUCKETS else shares.block

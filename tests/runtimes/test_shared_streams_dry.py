@@ -21,7 +21,7 @@ from sash.operators.bound_query import BoundRolling
 from sash.operators.look_back_regimes import Regime
 from sash.runtimes.spark.epochs.epoch_journal import EpochJournal
 from sash.runtimes.spark.epochs.epoch_step import EpochStep
-from sash.runtimes.spark.packing.blocks import numbered
+from sash.runtimes.spark.packing.blocks import in_order_of_arrival
 from sash.runtimes.spark.packing.bucket_of_key_arrow import hashes
 from sash.runtimes.spark.packing.columns import BUCKET, places
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS, Outputs
@@ -101,7 +101,7 @@ class DrySharing(DryElastic):
         shared = SharedKeys(journal.shared.regimes, self.run_.clock.milliseconds(journal.newest))
         packer = self.stage.packer
         assert isinstance(packer, LookBackPacker)
-        (table,) = numbered(self.placed(batch).to_batches()) if batch.num_rows else (None,)
+        (table,) = in_order_of_arrival(self.placed(batch).to_batches()) if batch.num_rows else (None,)
         half = batch.num_rows // 2
         parts = [] if table is None else [table.slice(half), *([table.slice(0, half)] if half else [])]
         made = [block for part in parts for block in packer.blocks(part, SharedKeys.parse(str(shared)))]
