@@ -54,19 +54,12 @@ from sash.serving.publisher import Publisher
 from sash.serving.record_pages import Page, packed, unpacked
 from sash.serving.records import RecordForm
 from tests.pipeline.pipeline_files import PIPELINE, SEVERAL
-from tests.state.damage import damaged
+from tests.state.damage import damaged, json_values
 from tests.state.memory_taken import little_memory
 
 TABLE = pa.table({"t": [1, 2, 3], "k": ["a", None, "b"], "x": [0.5, None, 2.5]})
 ROWS = TABLE.append_column(ORDINAL, pa.array([0, 1, 2]))
 fuzzing = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=6,
-)
 
 
 def as_line(value: Any) -> bytes:

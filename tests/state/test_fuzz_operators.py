@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 import sash
 from sash.aggregation.built_in.sketch_bytes import kll_of
 from sash.aggregation.encoding import decode, encode
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import seal, seal_json, unseal
 from sash.errors import CorruptValue, SashError, StoreError
 from sash.operators import Aggregate, Input
 from sash.operators.columns.table_bytes import bytes_of, table_of
@@ -37,7 +37,7 @@ from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
 from tests.operators.test_inventory import SCHEMA, WINDOWED, saved_after, stream, table
 from tests.runtimes.operator_runtime import LEASTS, small_journals
-from tests.state.damage import damaged
+from tests.state.damage import damaged, json_values
 from tests.state.memory_taken import little_memory
 
 BATCHES = [
@@ -141,6 +141,19 @@ def test_state_with_another_content_is_read_or_refused(name: str, data: st.DataO
         saved.goes_on(header, chunks)
 
 
+@pytest.mark.parametrize("name", SAVED)
+@fuzzing
+@given(data=st.data(), value=json_values)
+def test_a_header_with_other_facts_is_read_or_refused(name: str, data: st.DataObject, value: Any) -> None:
+    """Damaged bytes are rarely JSON; a fact of another type, or a large number, is."""
+    saved = SAVED[name]()
+    facts = json.loads(bytes(unseal(saved.header_name, saved.header)))
+    fact = data.draw(st.sampled_from(sorted(facts)))
+    other = data.draw(st.just(value) | st.sampled_from([-1, 2**31, 2**40, 2**62, 2**64, -(2**63), 1e300]))
+    with little_memory(), suppress(SashError):
+        saved.goes_on(seal_json(saved.header_name, facts | {fact: other}), dict(saved.chunks))
+
+
 TOKEN = (operators_in_state.TOKEN,)
 
 
@@ -150,10 +163,10 @@ class KeptState:
     def __init__(self) -> None:
         self.kept: dict[tuple[int], tuple[bytes]] = {}
 
-    def getValue(self, key: tuple[int]) -> tuple[bytes] | None:  # noqa: N802 (Spark's)
+    def getValue(self, key: tuple[int]) -> tuple[bytes] | None:
         return self.kept.get(key)
 
-    def updateValue(self, key: tuple[int], value: tuple[bytes]) -> None:  # noqa: N802
+    def updateValue(self, key: tuple[int], value: tuple[bytes]) -> None:
         self.kept[key] = value
 
 
