@@ -49,10 +49,10 @@ def test_a_known_weakness_fails_unless_it_is_accepted(
 
 
 def failing(error: Exception) -> audit.Asked:
-    def asked(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def answers(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         raise error
 
-    return asked
+    return answers
 
 
 def answered(code: int) -> HTTPError:
