@@ -61,20 +61,20 @@ def test_many_rows_are_warned_of_once_and_are_all_there(
 
 
 def test_rows_are_counted_while_others_are_still_computed(spark: SparkSession, tmp_path: Path) -> None:
-    """The second of two tasks ends after rows of the first one were counted."""
-    counted = tmp_path / "counted"
+    """The second of two tasks ends after rows of the first one were counted, of which Spark buffers few."""
+    counted, half = tmp_path / "counted", 100_000
 
     def second_waits(batches: Any) -> Any:
         for batch in batches:
             deadline = time.monotonic() + 120
-            while batch.column(0)[0].as_py() >= 10 and not counted.exists():
+            while batch.column(0)[0].as_py() >= half and not counted.exists():
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             yield batch
 
-    rows = spark.range(0, 20, numPartitions=2).mapInArrow(second_waits, "id long")
+    rows = spark.range(0, 2 * half, numPartitions=2).mapInArrow(second_waits, "id long")
     table = compat.counted_arrow(rows, lambda size: counted.touch())
-    assert table["id"].to_pylist() == list(range(20))
+    assert table["id"].to_pylist() == list(range(2 * half))
 
 
 @pytest.mark.parametrize("kind", ["windows", "flat windows", "look-backs", "latest", "join"])
