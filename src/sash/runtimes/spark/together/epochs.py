@@ -5,7 +5,7 @@
 
 The calls that an operator sees are those of a query alone. A query that is added begins without state, one
 that was removed leaves with the next batch: both are part of the batch, so that one that is executed again
-finds the queries of the batch before.
+finds the queries of the batch before. Buckets of keys that no query has any more go one batch later.
 """
 
 from __future__ import annotations
@@ -178,6 +178,9 @@ class TogetherJournal(EpochJournal):
 class TogetherRun(ElasticRun):
     """The function of `foreachBatch` for all queries of a stream."""
 
+    _removed: bool = field(default=False, init=False)
+    """Whether this run has removed the buckets that neither this batch nor the one before serves."""
+
     @property
     def together(self) -> TogetherStage:
         return cast(TogetherStage, self.stage)
@@ -207,6 +210,9 @@ class TogetherRun(ElasticRun):
 
     def _step(self, journal: EpochJournal, **how: Any) -> EpochStep:
         assert isinstance(journal, TogetherJournal)
+        if not self._removed and journal.served <= {group.keys for group in self.together.groups}:
+            how["home"].remove_buckets_except(self.together.buckets)
+            self._removed = True
         queries = tuple(
             QueryOfStream(query.name, journal.states[query.name], query.bound, query.outputs)
             for query in self.together.queries
