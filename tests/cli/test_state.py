@@ -118,7 +118,8 @@ def test_a_checkpoint_in_sparks_state_store_is_shown_and_verified_and_the_sessio
     assert answer.exit_code == 0, answer.output
     for words in (
         "batch: ",
-        "operator 0: ",
+        "in Spark's state store, operator 0: ",
+        "rows of the journal: input of earlier batches",
         "windows    time(1 minute, 20 seconds)",
         "by key     symbol",
         "over       ts in event-time order, delay 30 seconds",
@@ -140,6 +141,9 @@ def test_an_elastic_query_is_told_from_its_own_store(elastic: Path) -> None:
     assert stage["keys"] == 3
     assert {bucket["partition"] for bucket in stage["buckets"]} == {None}
     assert "elastic buckets" in stage["description"]
+    words = run_state(elastic).output
+    assert re.search(r"in LMDB: (\d of )?3 buckets, 3 keys", words)
+    assert "partition" not in words
     below = data(elastic / "sash")
     assert below["stages"] == [stage]
     assert below["batch"] == found["batch"]

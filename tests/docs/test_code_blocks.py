@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codeop import compile_command
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,21 @@ def test_only_another_session_or_another_spark_keeps_a_block_from_being_run() ->
         ("lakes.md", "this page's Spark has no Delta; tests/lakes runs the same"),
         ("watch-a-query.md", "needs prometheus-client; tests/dashboard/test_metrics.py scrapes it"),
     }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.relative_to(ROOT).as_posix())
+def test_the_python_of_a_page_can_be_pasted_into_a_prompt(page: Page) -> None:
+    """The prompt of Python up to 3.12 ends a compound statement at an empty line, and only there."""
+    for block in page.blocks:
+        entered: list[str] = []
+        for number, line in enumerate([*block.source.splitlines(), ""], start=1):
+            entered.append(line)
+            try:
+                if compile_command("\n".join(entered), symbol="single") is not None:
+                    entered = []
+            except SyntaxError as error:
+                pytest.fail(f"{page.path}:{block.line + number}: {error.msg}")
+        assert not entered, f"{page.path}:{block.line}"
 
 
 def test_output_that_differs_from_what_a_page_shows_is_told() -> None:

@@ -330,3 +330,4 @@ def test_a_checkpoint_shows_what_it_was_made_by() -> None:
 
     words = query_lines(describe_join(bound("nearest", tolerance=5, keys=True), buckets=8))
     assert words[0] == "as of      nearest at most 5 away, left.k = right.key"
+    assert "found      one pass by time" in words

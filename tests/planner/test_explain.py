@@ -46,12 +46,13 @@ def test_explain_says_meaning_algorithm_pattern_stages_and_state(
     text = query.parallel(sash.Auto(cores=4)).explain("plan")
     assert capsys.readouterr().out == text + "\n"
     for line in (
-        "sliding(100, every=30)  (context-free)",
+        "sliding(100, every=30)\n",
+        "where windows begin and end is known before any event (context-free)",
         "E(w) = { τ : w·(30) ≤ τ < w·(30) + 100 }",
         "3.33 windows per event",
         "n: count(), commutative",
         "f: first(x), ordered",
-        "range fold: compiled; ",
+        "one pass over events: compiled; ",
         "two combines per event and one per window, whatever its length",
         "WinSeq(): 1 worker",
         "candidates for 4 cores; counted: 1,000 events of 10 keys, the hottest with 10%; ",
@@ -343,7 +344,7 @@ def test_a_static_dataframe_has_its_panes_folded_before_the_shuffle(frames: dict
     assert "in Python workers, because s: skewness(x) has no form in SQL" in explanation["algorithm"]["how"]
     assert "fold panes where rows lie" in explanation["stages"]
     rolling = explained(over(frames["static"]).rolling("1 minute").agg(n=sash.count()))["algorithm"]["how"]
-    words = "; in Python workers, because Spark folds sliding, tumbling and cumulate windows of time alone"
+    words = "; in Python workers, because Spark's SQL folds only sliding, tumbling and cumulate windows"
     assert rolling.startswith("compiled; ")
     assert rolling.endswith(words)
     assert explanation["events"]["known"] == "assumed"

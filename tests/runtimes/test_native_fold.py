@@ -94,7 +94,7 @@ def test_oracle_what_spark_folds_is_what_the_reference_folds(
     names = data.draw(st.lists(st.sampled_from(list(AGGREGATES)), min_size=1, max_size=5, unique=True))
     aggregates = {name: AGGREGATES[name] for name in names}
     query = windowed.agg(**aggregates)
-    assert _folded_by(query) in ("windows in SQL", "panes in SQL, then range fold")
+    assert _folded_by(query) in ("windows in SQL", "panes in SQL, then one pass over panes")
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     _assert_same(
         rows_of(query.collect(), aggregates),
@@ -182,7 +182,7 @@ def test_exact_sums_of_floats_are_compensated_in_python(spark: SparkSession, eve
     df = spark.createDataFrame([(1, v) for v in (1e16, 1.0, -1e16)], "t long, v double").coalesce(1)
     windowed = sash.stream(df, time="t").window(sash.sliding(10, every=every))
     query = windowed.agg(s=sash.sum("v", exact=True), m=sash.mean("v", exact=True))
-    assert _folded_by(query) == "panes, then range fold"
+    assert _folded_by(query) == "panes, then one pass over panes"
     assert "in Python workers, because s: sum(v, exact=True) has no form in SQL" in query.explain("plan")
     assert {(row["s"], row["m"]) for row in query.collect().to_pylist()} == {(1.0, 1 / 3)}
     assert {row["s"] for row in windowed.agg(s=sash.sum("v")).collect().to_pylist()} == {0.0}
@@ -215,7 +215,7 @@ def test_a_users_monoid_may_have_a_form_in_sql(events: DataFrame) -> None:
     windowed = sash.stream(events, time="ts", key="k").window(sash.tumbling("1 minute"))
     aggregates = {"p": Vwap("v", "x"), "some": Vwap("v", "x", where="x > 50")}
     query = windowed.agg(**aggregates)
-    assert _folded_by(query) == "panes in SQL, then range fold"
+    assert _folded_by(query) == "panes in SQL, then one pass over panes"
     local = sash.stream(events.toArrow(), time="ts", key="k").window(sash.tumbling("1 minute"))
     ours, expected = query.collect(), local.agg(**aggregates).collect()
     for name in aggregates:

@@ -252,7 +252,7 @@ def test_rows_that_share_no_pane_travel_as_they_are_and_are_not_looked_at_again(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"windows": (windows.rows(4, every=2),)}, "only clock windows"),
+        ({"windows": (windows.rows(4, every=2),)}, "only sliding, tumbling and cumulate windows"),
         ({"aggregates": {"held": built_in.collect("e")}}, "an aggregate depends on the order"),
         ({"forget_after": Duration(100, Unit.TICKS)}, "forget_after"),
     ],

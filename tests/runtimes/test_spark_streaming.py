@@ -341,6 +341,9 @@ def test_explain_names_the_stages_of_a_stream(rate: DataFrame, capsys: pytest.Ca
     assert "watermark: a delay of 10 seconds" in text
     assert "2 buckets to 2 tasks" in text
     assert "in files of the checkpoint" in text
+    sessions = sash.stream(rate, time="timestamp", key="value").window(sash.session("1 minute"))
+    growing = sessions.agg(n=sash.count()).explain("plan")
+    assert "with running aggregates in files of the checkpoint" in growing
     slow = counts(rate, key="value", idle="1 minute").explain("plan")
     assert "2 buckets to 2 partitions" in slow
     assert "in Spark's state store, RocksDB: time follows the clock" in slow

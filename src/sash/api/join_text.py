@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sash.operators.joins.asof.bound_asof import BoundAsof
+from sash.operators.joins.asof.bound_asof import ASOF, BoundAsof
 from sash.operators.joins.bound_join import BoundJoin, BoundSides
 
 ALONE = {
@@ -51,8 +51,8 @@ def search(bound: BoundJoin | BoundAsof) -> dict[str, str]:
     """How they are found, and why so."""
     if isinstance(bound, BoundAsof):
         return {
-            "how": "merge",
-            "why": "one pass over both sides in the order of time, with one slot per key",
+            "how": ASOF,
+            "why": "both sides in the order of time, with one slot per key",
         }
     return {"how": bound.strategy.how, "why": bound.strategy.why}
 

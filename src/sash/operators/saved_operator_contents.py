@@ -24,6 +24,11 @@ from sash.operators.joins.state import row_chunks
 from sash.operators.stateful import streaming as tuples
 
 NumberedBytes = tuple[int, bytes]
+JOURNAL_ROWS = "rows of the journal"
+NOTES = {
+    JOURNAL_ROWS: "input of earlier batches, also of windows that have closed; the next snapshot drops that"
+}
+"""What the rows of an operator are, where their name does not tell how many to expect."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def _batch(payload: memoryview) -> int:
 
 
 _FORMS = (
-    _Format("rows of the journal", journal.HEADER, entries.chunk_name, entries.rows_in, journal.chunks_of),
+    _Format(JOURNAL_ROWS, journal.HEADER, entries.chunk_name, entries.rows_in, journal.chunks_of),
     _Format("rows of both sides", join.HEADER, row_chunks.chunk_name, _batch),
     _Format("tuples and windows", tuples.HEADER, tuples.chunk_name, _stream, tuples.chunks_of),
     _Format("no rows: panes leave with their batch", pane_level.HEADER, entries.chunk_name, _stream),

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from sash.serving.published_state import PublishedSeen
 
 
+UNKNOWN = "–"
+"""In a cell; a column of nothing else is left out."""
+
+
 @dataclass(frozen=True)
 class Found:
     """Facts, and what belongs to them."""
@@ -218,24 +222,31 @@ def _print_published(console: Console, seen: PublishedSeen) -> None:
 
 
 def _print_stage(console: Console, stage: StageSeen) -> None:
-    from sash.runtimes.spark.inspection.query_words import has_ticks, query_lines
+    from sash.operators.saved_operator_contents import NOTES
+    from sash.runtimes.spark.inspection.query_words import bucket_count, has_ticks, query_lines
 
-    ticks, count = has_ticks(stage.description), len(stage.buckets)
+    ticks, used = has_ticks(stage.description), len(stage.buckets)
+    count = bucket_count(stage.description) or used
+    of_all = f"{used} of {count}" if used < count else f"{used}"
     keys = "" if stage.keys is None else f", {stage.keys:,} key{'s' * (stage.keys != 1)}"
-    held = f"{count} bucket{'s' * (count != 1)}{keys}, {stage.chunks:,} chunks, {stage.bytes:,} bytes"
+    held = f"{of_all} bucket{'s' * (count != 1)}{keys}, {stage.chunks:,} chunks, {stage.bytes:,} bytes"
     facts = {"identity": stage.fingerprint[:16], "watermark": _time(stage.watermark, ticks=ticks)}
     lines = [*query_lines(stage.description), *(f"{name:<9}  {words}" for name, words in facts.items())]
     _print(console, "", f"{stage.where}: {held}", *(f"  {line}" for line in lines), "")
     heads = ("bucket", "partition", "keys", "holds", "rows", "chunks", "bytes", "watermark")
-    _print(console, *tables.as_text(heads, [_row(bucket, ticks=ticks) for bucket in stage.buckets]))
+    rows = [_row(bucket, ticks=ticks) for bucket in stage.buckets]
+    known = [column for column in zip(heads, *rows, strict=True) if set(column[1:]) != {UNKNOWN}]
+    _print(console, *tables.as_text([name for name, *_ in known], list(zip(*known, strict=True))[1:]))
+    held_here = {bucket.inventory.holds for bucket in stage.buckets}
+    _print(console, *(f"{holds}: {note}" for holds, note in NOTES.items() if holds in held_here))
 
 
 def _row(bucket: BucketSeen, *, ticks: bool | None) -> tuple[str, ...]:
     own = bucket.inventory
     return (
         str(bucket.number),
-        "–" if bucket.partition is None else str(bucket.partition),
-        "–" if own.keys is None else f"{own.keys:,}",
+        UNKNOWN if bucket.partition is None else str(bucket.partition),
+        UNKNOWN if own.keys is None else f"{own.keys:,}",
         own.holds,
         f"{own.rows:,}",
         f"{own.chunks:,}",

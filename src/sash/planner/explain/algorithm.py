@@ -1,12 +1,12 @@
 """Which algorithm folds the windows of a plan, and where panes are folded.
 
-    range fold            two stacks over events that are all there: one combine per event and one per
-                          window, two per event where windows overlap; all keys in one call
-    panes, range fold     events into panes first, once; then the same over panes
-    panes in SQL          the same, with panes that Spark's generated code folds on a static DataFrame
-    windows in SQL        tumbling windows on a static DataFrame, without Python
-    panes in a tree       on a stream: panes as events arrive, the past in ever coarser cells
-    recalculate           whole windows handed to a function, each from its rows
+    one pass over events     two stacks over events that are all there: one combine per event and one per
+                             window, two per event where windows overlap; all keys in one call
+    panes, then one pass     events into panes first, once; then the same over panes
+    panes in SQL             the same, with panes that Spark's generated code folds on a static DataFrame
+    windows in SQL           tumbling windows on a static DataFrame, without Python
+    panes in a tree          on a stream: panes as events arrive, the past in ever coarser cells
+    recalculate              whole windows handed to a function, each from its rows
 
 The algebra decides: what is not commutative is never folded out of order, what has no combine is
 recalculated, and what does not fit columns is folded by the same algorithm, but interpreted.
@@ -57,19 +57,19 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
     if plan.facts.where == "spark batch" and folds:
         where = "before the shuffle, where rows lie"
         how = f"{fold}; {PANES}{_in_python(plan)}"
-        return FoldAlgorithm("panes, then range fold", how, where, slow)
+        return FoldAlgorithm("panes, then one pass over panes", how, where, slow)
     if plan.pattern is None and plan.facts.folded_by_spark:
         return _by_spark(plan, fold, slow)
     if isinstance(inner, PaneFarm):
         where = "once, before the windows that share them"
-        return FoldAlgorithm("panes, then range fold", f"{fold}; {PANES}", where, slow)
+        return FoldAlgorithm("panes, then one pass over panes", f"{fold}; {PANES}", where, slow)
     if isinstance(inner, WinMapReduce):
         how = f"{fold}; each partition of a window by itself, then one combine per partition"
-        return FoldAlgorithm("range fold of partitions", how, "nowhere", slow)
+        return FoldAlgorithm("one pass over each partition of a window", how, "nowhere", slow)
     overlap = any(cut.overlapping for cut in plan.facts.cuts)
     combines = "two combines per event" if overlap else "one combine per event"
     how = f"{fold}; {combines} and one per {_each(bound)}, whatever its length{_in_python(plan)}"
-    return FoldAlgorithm("range fold", how, _early(bound, plan), slow)
+    return FoldAlgorithm("one pass over events", how, _early(bound, plan), slow)
 
 
 def _each(bound: BoundQuery) -> str:
@@ -100,7 +100,7 @@ def _by_spark(plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
             "windows in SQL", "Spark SQL aggregates each window, without Python", where, slow
         )
     how = f"Spark SQL aggregates rows into panes; windows from panes, {fold}"
-    return FoldAlgorithm("panes in SQL, then range fold", how, where, slow)
+    return FoldAlgorithm("panes in SQL, then one pass over panes", how, where, slow)
 
 
 def _early(bound: BoundQuery, plan: Plan) -> str:

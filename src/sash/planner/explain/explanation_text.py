@@ -12,6 +12,7 @@ from sash.errors import ArgumentError
 from sash.operators.patterns.declared import WinSeq
 from sash.planner.explain.explanation import Explanation, PatternExplanation, WindowExplanation
 from sash.planner.explain.state_size import State, in_bytes
+from sash.semantics.window import Context
 
 Section: TypeAlias = tuple[str, Sequence[str]]
 
@@ -25,6 +26,12 @@ RUNTIMES = {
     "process streaming": "in this process, table after table",
     "spark batch": "on Spark, batch",
     "spark streaming": "on Spark, streaming",
+}
+
+_CLASSES = {
+    Context.CF: "where windows begin and end is known before any event",
+    Context.FCF: "where windows begin and end follows from the events so far",
+    Context.FCA: "where a window begins depends on a later event",
 }
 
 _LOOK_BACKS = {
@@ -149,7 +156,9 @@ def as_plan(explanation: Explanation) -> str:
 def _semantics(explanation: Explanation) -> list[str]:
     lines = []
     for window in explanation.windows:
-        lines += [f"{window.written}  ({window.context})", f"  {window.formula}"]
+        lines += [window.written, f"  {window.formula}"]
+        if explanation.rows == "window":
+            lines.append(f"  {_CLASSES[Context(window.context)]} ({window.context})")
         if window.overlap != 1 and explanation.rows == "window":
             lines.append(f"  {_number(window.overlap)} windows per event")
         if not window.on_columns:

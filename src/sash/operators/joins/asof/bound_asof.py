@@ -19,6 +19,9 @@ from sash.operators.joins.hash_band_or_matrix import Strategy, choose
 from sash.semantics.asof import Asof
 from sash.semantics.expression import Side
 
+ASOF = "one pass by time"
+"""How pairs are found, in words."""
+
 
 @dataclass(frozen=True)
 class BoundAsof(BoundSides):

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from sash.operators.joins.asof.bound_asof import ASOF
 from sash.runtimes.spark.state.fingerprint import CALLS
 
 Description: TypeAlias = Mapping[str, Any]
@@ -70,7 +71,8 @@ def _join(description: Description) -> Iterator[tuple[str, str]]:
     if where:
         yield "where", where if isinstance(where, str) else where.get("function", "a function")
     yield "over", f"{time['left']} and {time['right']}, delay {delay['left']} and {delay['right']}"
-    yield "finds", f"candidates by {description['candidates']}"
+    # A description of an as-of join has a strategy too, and it has none.
+    yield "found", ASOF if "direction" in description else description["candidates"]
 
 
 def _operator(description: Description) -> Iterator[tuple[str, str]]:
@@ -88,6 +90,12 @@ def _call(aggregate: Description) -> str:
     """
     where = [f"where={aggregate['where']}"] if "where" in aggregate else []
     return f"{aggregate['is']}({', '.join([*aggregate['columns'], *where])})"
+
+
+def bucket_count(description: Description) -> int | None:
+    """Into how many buckets its keys are hashed; None where it has no number of them."""
+    count = description.get("elastic buckets", description.get("buckets"))
+    return None if count is None else int(count)
 
 
 def has_ticks(description: Description) -> bool | None:

@@ -55,7 +55,7 @@ def _of_operator(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> 
     """One stage, or one for each of the queries that share the operator."""
     reader = spark.read.format("statestore").option("operatorId", operator)
     rows = reader.option("stateVarName", VARIABLE).load(str(checkpoint.path))
-    where, query = f"operator {operator}", F.col("user_map_key.query")
+    where, query = f"in Spark's state store, operator {operator}", F.col("user_map_key.query")
     if "query" not in rows.select("user_map_key.*").columns:
         return [_stage(rows, checkpoint, where)]
     names = sorted(row[0] for row in rows.select(query).distinct().collect())

@@ -58,7 +58,7 @@ class NativeFold:
         """For a DataFrame of this schema; or the reason why Python folds."""
         grid = pane_grid(bound)
         if grid is None or not bound.aggregates:
-            return "Spark folds sliding, tumbling and cumulate windows of time alone"
+            return "Spark's SQL folds only sliding, tumbling and cumulate windows"
         if as_number(bound.time, bound.time_type) is None:
             return f"{bound.time}: {bound.time_type} has no arithmetic in SQL"
         words = {

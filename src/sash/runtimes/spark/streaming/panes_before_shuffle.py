@@ -55,7 +55,7 @@ def why_rows(bound: BoundQuery) -> str | None:
     if keeps_panes(bound):
         return None
     if pane_grid(bound) is None:
-        return "only clock windows in event-time order have panes"
+        return "only sliding, tumbling and cumulate windows in event-time order have panes"
     if bound.query.forget_after.length:
         return "forget_after counts from the newest event of a key, not of a pane"
     return "an aggregate depends on the order of events, or its elements do not fit columns of numbers"

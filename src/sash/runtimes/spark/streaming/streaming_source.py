@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound_query import WINDOW, BoundQuery
-from sash.operators.engine import holds_whole_windows, keeps_panes
+from sash.operators.engine import StatePlan, holds_whole_windows, keeps_panes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
 from sash.planner.auto_declaration import AUTO, Auto, Parallelism
@@ -170,7 +170,7 @@ class StreamingSource:
         opens = answers_with({REPORTS: bound.output}).stages
         if plan.pattern is not None:
             return [pack, watermark, *stream_stages_of(plan.pattern, keys, opens)]
-        why, held = why_state_store(self, bound), "panes" if keeps_panes(bound) else "events"
+        why, held = why_state_store(self, bound), _held_in_words(bound)
         if why is None:
             buckets = self.epoch_buckets(bound)
             spread = (
@@ -336,3 +336,10 @@ def _buckets(bound: BoundQuery, partitions: int) -> tuple[int, ...]:
     life of a checkpoint. A task works on the buckets of its partition one after the other, so that more
     than one would only be more calls to the state store."""
     return bucket_ids(partitions=partitions, each=1) if bound.keys else (0,)
+
+
+def _held_in_words(bound: BoundQuery) -> str:
+    """What an operator holds of its stream."""
+    if keeps_panes(bound):
+        return "panes"
+    return "running aggregates" if all(lane.running for lane in StatePlan(bound).lanes) else "events"
