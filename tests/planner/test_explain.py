@@ -481,9 +481,10 @@ def test_a_stream_on_spark_is_explained_in_ten_lines_of_the_width(frames: dict[s
 def test_the_watermark_that_a_stream_came_with_is_explained(frames: dict[str, Any]) -> None:
     own = frames["stream"].withWatermark("t", "10 minutes")
     stream = sash.stream(own, time="t", key="k", delay="5 seconds")
-    text = str(stream.window(sash.tumbling("1 minute")).agg(n=sash.count()).explain())
-    assert "when the watermark (the stream's own, newest t − 10 minutes − 5 seconds) reaches its end" in text
-    assert "start(sink, late=…) writes the rows that are later" in " ".join(text.split())
+    query = stream.window(sash.tumbling("1 minute")).agg(n=sash.count())
+    text = " ".join(query.explain().split())
+    assert "the watermark (the stream's own, newest t − 10 minutes − 5 seconds) reaches its end" in text
+    assert "start(sink, late=…) writes the rows that are later" in text
     assert "at most 13 panes of 1 minute" in text
 
 
