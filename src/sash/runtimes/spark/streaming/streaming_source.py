@@ -127,6 +127,7 @@ class StreamingSource:
         cores = known.cores or self.slots
         events = assumed(bound, known)
         facts = Facts.of(bound, events, where="spark streaming", cores=cores)
+        facts = replace(facts, own_watermark=self.upstream.own())
         if self.rows_in_spark and keeps_panes(bound):
             facts = replace(facts, spark=spark_fold(bound, self.spark_schema, events))
         return make_plan(
