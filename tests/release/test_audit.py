@@ -48,7 +48,7 @@ def test_a_known_weakness_fails_unless_it_is_accepted(
     assert audit.main(one_known) == 0
 
 
-def failing(error: Exception) -> audit.Asked:
+def failing(error: Exception) -> audit.Lookup:
     def answers(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         raise error
 
