@@ -3,6 +3,7 @@ does to the busiest task."""
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,19 @@ def test_a_key_that_was_cold_in_some_batches_goes_back_to_its_owner() -> None:
     assert (ended.until, ended.back) == (60_001, 64_001)
     assert not found[1 + PATIENCE][0].ends
     assert found[-2:] == [(), ()]  # the owner has everything since 64,001
+
+
+def test_what_is_shared_goes_back_where_no_key_is_hot_as_declared() -> None:
+    regimes = run(KeySharing(panes(4000), LEAST), {7: HOT}, {7: HOT})[-1]
+    sharing, newest = KeySharing(panes(4000), inf), 20_000
+    for _ in range(PATIENCE):
+        assert "as declared" in str(sharing.decision(regimes))
+        newest += 10_000
+        regimes = sharing.next(
+            regimes, {7: HOT}, events=HOT.rows, tasks=4, newest=newest, watermark=newest - 1
+        )
+    assert [one.ends for one in regimes] == [True]
+    assert sharing.next(regimes, {7: HOT}, events=9, tasks=4, newest=60_000, watermark=59_000) == ()
 
 
 def test_batches_without_events_do_not_make_a_key_cold() -> None:

@@ -99,3 +99,45 @@ def test_a_hot_key_is_shared_from_a_later_batch_on_and_the_rows_are_those_withou
     shared = [batch for batch, texts in decided.items() if any("look-backs of" in one for one in texts)]
     assert {3, 5, 9} <= set(shared)
     assert not {0, 1} & set(shared)
+
+
+def test_what_is_shared_goes_back_before_an_aggregate_is_added(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choose_shared_keys, "LEAST", 200)
+    (tmp_path / "in").mkdir()
+    every, found = batches(), list[pa.Table]()
+
+    def run(query: sash.WindowQuery) -> None:
+        handle = query.start(
+            lambda rows, batch: found.append(rows.toArrow()), checkpoint=tmp_path / "c",
+            trigger="available now",
+        )  # fmt: skip
+        handle.awaitTermination()
+
+    def query() -> sash.WindowQuery:
+        return rolling(read_batches(spark, tmp_path / "in", every[0].schema))
+
+    def changed() -> sash.WindowQuery:
+        stream = sash.stream(
+            read_batches(spark, tmp_path / "in", every[0].schema), time="ts", key="k", delay="150 ms"
+        )
+        aggregates = {"n": sash.count(), "s": sash.sum("x"), "hi": sash.max("x"), "low": sash.min("x")}
+        return stream.rolling("240 ms", "1200 ms").agg(**aggregates)
+
+    write_batches(tmp_path / "in", every[:4])
+    run(query())
+    with pytest.raises(DifferentQuery, match=r"hottest=0\.001"):
+        run(changed())
+    write_batches(tmp_path / "in", every[4:], first=4)
+    run(query().parallel(sash.Auto(hottest=0.001)))
+    before = len(found)
+    times = pa.array([10**12 + 2 * 10**9 + at for at in range(3)] + [10**12 + 3 * 10**9] * 2, AT)
+    more = {"ts": times, "k": list("aabab"), "e": range(5), "x": [4, 2, 9, 0, 0]}
+    write_batches(tmp_path / "in", [pa.table(more, schema=every[0].schema)], first=len(every))
+    run(changed())
+    rows = [row for table in found[before:] for row in table.to_pylist() if 0 <= row["e"] < 3]
+    rows.sort(key=lambda row: row["e"])
+    assert [(row["k"], row["n_1200_ms"], row["low_1200_ms"]) for row in rows if row["x"]] == [
+        ("a", 1, 4), ("a", 2, 2), ("b", 1, 9),
+    ]  # fmt: skip

@@ -43,6 +43,10 @@ QUERY, NEWEST, CHECKPOINT, BUCKETS = b"query", b"newest", b"checkpoint", b"bucke
 SHARED = b"shared"
 LAYOUT_KEY, LAYOUT, WITH_SHARED_KEYS = b"layout", 1, 2
 """The second one while keys are shared: who does not know of that would look for their events elsewhere."""
+_BACK = (
+    "first run it as it was with .parallel(sash.Auto(hottest=0.001)): what is shared goes back, which "
+    "takes the longest look-back in the stream's time"
+)
 QUERIES = "queries"
 """Of what is under QUERY: several that run together, by name."""
 
@@ -162,10 +166,13 @@ def require_sharing(store: EpochStore, description: Mapping[str, Any], *, shares
 def _require_sharing(regimes: tuple[Regime, ...], change: Change | None, *, shares: bool) -> None:
     if regimes and not shares:
         raise refused(
-            "by a query that shares look-backs of hot keys just now, which elastic= and online= exclude"
+            "by a query that shares look-backs of hot keys just now, which elastic= and online= exclude; "
+            f"{_BACK}"
         )
     if regimes and change is not None:
-        raise refused("by a query with other aggregates, and shares look-backs of hot keys just now")
+        raise refused(
+            f"by a query with other aggregates, and shares look-backs of hot keys just now; {_BACK}"
+        )
 
 
 def lost(what: str, epoch: int) -> StoreError:

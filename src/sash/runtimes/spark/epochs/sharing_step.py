@@ -32,7 +32,7 @@ class SharingStep(EpochStep):
     shared: SharedKeys = field(default_factory=SharedKeys)
     served: bool = False
     """Whether the buckets that share keys were there in the epoch before."""
-    least: int = 0
+    least: float = 0
     """Rows of a bucket from which on it is looked for hot keys."""
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from math import inf
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -144,13 +145,21 @@ def start(
         skew=_assumed_skew(unsettled, bound) if elastic is None else None,
         executors=ExecutorDegree.of(spark) if epochs.executors else None, windows=windows,
         on_arrival=_answers_on_arrival(bound),
-        sharing=None if panes is None else KeySharing(panes, choose_shared_keys.LEAST),
+        sharing=None if panes is None else KeySharing(panes, _least_shared(unsettled, stage)),
     )  # fmt: skip
     query = start_run(run, source.arriving(stage), trigger=trigger, name=name)
     if elastic is not None:
         return ElasticQuery(query, run)
     watch(query, "epoch", sinks.values(), in_one_task=run.was_in_one_task)
     return query
+
+
+def _least_shared(source: StreamingSource, stage: WindowStage) -> float:
+    """Rows of a key from which on it is shared. A user who has declared that none is hot has the last word:
+    nothing is shared, and what is shared goes back to its owner."""
+    known = source.parallelism
+    even = isinstance(known, Auto) and known.hottest is not None and known.hottest * len(stage.buckets) < 1
+    return inf if even else choose_shared_keys.LEAST
 
 
 def _assumed_skew(source: StreamingSource, bound: BoundQuery) -> AssumedSkew | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isinf
 
 import numpy as np
 import pyarrow as pa
@@ -62,7 +63,7 @@ class KeySharing:
     finds it again."""
 
     panes: LookBackPanes
-    least: int
+    least: float
     _candidates: Mapping[int, KeyLoad] = field(default_factory=dict)
     """That were hot in the batch before."""
     _cold: dict[int, int] = field(default_factory=dict)
@@ -95,10 +96,14 @@ class KeySharing:
         if not regimes:
             return None
         keys = f"{len(regimes)} {'key is' if len(regimes) == 1 else 'keys are'}"
+        why = f"more rows than a task has on average, and at least {self.least:,}"
+        if isinf(self.least):
+            why = "until the longest look-back has passed; no key is hot, as declared"
         return Decision(
-            "keys", f"look-backs of {keys} shared by up to {max(one.shares for one in regimes)} buckets",
-            f"more rows than a task has on average, and at least {self.least:,}",
-        )  # fmt: skip
+            "keys",
+            f"look-backs of {keys} shared by up to {max(one.shares for one in regimes)} buckets",
+            why,
+        )
 
     def _hot(self, loads: Mapping[int, KeyLoad], fair: float, tasks: int) -> dict[int, KeyLoad]:
         enough = max(fair, self.least)

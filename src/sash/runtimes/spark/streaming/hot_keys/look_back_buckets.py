@@ -33,7 +33,7 @@ from sash.runtimes.spark.streaming.window_stage import WindowStage
 class OwnerCall(BucketCall):
     """Of a bucket of keys."""
 
-    def __init__(self, stage: WindowStage, bucket: Bucket, shared: SharedKeys, *, least: int) -> None:
+    def __init__(self, stage: WindowStage, bucket: Bucket, shared: SharedKeys, *, least: float) -> None:
         super().__init__(stage, bucket)
         self._least = least
         self._passed_on = [regime for regime in shared.regimes if regime.ends]
