@@ -92,6 +92,7 @@ def main() -> int:
     tables: list[Table] = []
     if "counted" in chosen.only:
         tables += [of.counted(quick=chosen.quick) for of in (hot_key_streams, hot_key_look_backs)]
+        tables.append(hot_key_look_backs.counted_on_streams(quick=chosen.quick))
     if "turned" in chosen.only:
         tables.append(hot_key_changes.turned(quick=chosen.quick))
     if "ranges" in chosen.only:

@@ -34,7 +34,6 @@ from benchmarks.hot_key_streams import SHARES, events, queries
 from benchmarks.spark.inputs import written
 from benchmarks.user_functions import steps_of
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.streaming import start
 from sash.runtimes.spark.streaming.hot_keys import choose_busy_buckets
 from sash.runtimes.spark.streaming.streaming_source import StreamingSource
 
@@ -116,9 +115,6 @@ def costs(spark: SparkSession, folder: Path, *, quick: bool, rounds: int) -> lis
                     return timed(spark, path, partial(query_of, name, keys))
 
             ways = {"without": partial(run, within=partial(_without, name), looks=False), "with": run}
-            if name == "apply":
-                # What can share windows out has its state in Spark's store; see `epochs_or_state_store`.
-                ways["if it ran in epochs"] = partial(run, within=_in_epochs)
             table = Table(f"streams of {keys:,} even keys: looking for hot ones, {name}", "without")
             table.start()
             table.compare(turns(ways, rounds=rounds, clock=returned), limits={"with": COSTS})
@@ -139,14 +135,9 @@ def _without(name: str) -> Iterator[None]:
     """Streams that fold no panes before the shuffle, or measure no windows."""
     with ExitStack() as stack:
         if name == "apply":
-            # In Spark's state store all the same, so that nothing else differs.
-            stack.enter_context(patch.object(start, "epochs_for", lambda *given: None))
-            stack.enter_context(_in_epochs())
+            stack.enter_context(
+                patch.object(StreamingSource, "shares_windows", lambda source, bound: False)
+            )
         else:
             stack.enter_context(patch.object(StreamingSource, "folds_early", lambda source, bound: False))
         yield
-
-
-def _in_epochs() -> Any:
-    """Streams whose windows cannot be shared out."""
-    return patch.object(StreamingSource, "shares_windows", lambda source, bound: False)

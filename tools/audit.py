@@ -3,7 +3,8 @@
     python tools/audit.py
 
 Asks the database of advisories that PyPI's own come from, https://osv.dev. The exit code is 1 when there is
-one that is not accepted below. Without a way to the server nothing is known: one sentence, exit code 0.
+one that is not accepted below, or when the server answers with an error. Without a way to the server
+nothing is known: one sentence, exit code 0.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import sys
 from collections.abc import Callable
 from importlib import metadata
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 SERVER = "https://api.osv.dev/v1/querybatch"
-EXTRAS = ("spark", "redis", "connect", "dashboard", "serve", "prometheus", "otel")
+EXTRAS = ("spark", "redis", "polars", "connect", "dashboard", "serve", "prometheus", "otel")
+ON_THE_WAY = (403, 407, 511)
+"""What a proxy answers in the server's place. One that does not read what passes refuses the connection."""
 ACCEPTED: dict[str, str] = {}
 """Advisories that do not concern Sash, each with the reason."""
 
@@ -83,6 +86,9 @@ def main(lookup: Lookup = look_up) -> int:
     try:
         found = advisories(versions, lookup)
     except (URLError, TimeoutError) as error:
+        if isinstance(error, HTTPError) and error.code not in ON_THE_WAY:
+            print(f"not audited: {SERVER} answers with an error ({error})")
+            return 1
         print(f"not audited: no way to {SERVER} ({error})")
         return 0
     for name, version, advisory in found:

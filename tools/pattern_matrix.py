@@ -95,7 +95,7 @@ REASONS: dict[str, str] = {
     "nobody knows which windows hold them": MEANT,
     "it depends on more events of the key": MEANT,
     # Those that users meet most come first.
-    "share the look-backs of a key over static DataFrames only": "not built: designed in decision 42",
+    "shares look-backs of hot keys itself, without a pattern": "not built: it needs no pattern",
     "workers that share its panes need no owner": "not built: PaneFarm has the same use, decision 42",
 }
 """By a part of the text of a refusal: whether it is meant to stay."""

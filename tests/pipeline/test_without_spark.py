@@ -229,3 +229,51 @@ def test_a_type_that_is_none_is_named_with_its_column(folder: Path, no_spark: No
     other = ('path = "events"', 'path = "events"\nschema = "ts timestamp, who string, x lang"')
     message = refused("check", written(folder, other))
     assert "schema: the column 'x' has the type 'lang', which is none. Did you mean 'long'?" in message
+
+
+_OF_CSV = (
+    'format = "csv"\noptions = { sep = ";" }\npath = "rows"\nschema = "ts timestamp, who string, x bigint"'
+)
+
+
+@pytest.mark.parametrize("header", ["ts;who;where;x", "ts;x;who", '"ts";who', "\nts;who;x;y"])
+@pytest.mark.parametrize("more", [(), BATCH])
+def test_a_schema_that_a_csv_header_contradicts_is_refused(
+    folder: Path, no_spark: None, header: str, more: tuple[tuple[str, str], ...]
+) -> None:
+    (folder / "rows" / "1.csv").write_text(f"{header}\n2026-01-05 10:00:00;a;b;1\n")
+    message = refused("check", written(folder, (CSV[0][0], _OF_CSV), *more))
+    names = header.strip().replace('"', "").replace(";", ", ")
+    assert f"schema must have the columns of the files in their order, {names} (the header of" in message
+    assert "it has ts, who, x. To use it by position" in message
+    assert "line 5" in message
+
+
+@pytest.mark.parametrize(
+    ("header", "options"),
+    [
+        ("ts;Who;x", 'sep = ";"'),
+        ("# by hand\nts;who;x", 'sep = ";", comment = "#"'),
+        ("2026-01-05 10:00:00;b;2", 'sep = ";", header = false'),
+        ("when;whose;value", 'sep = ";", enforceSchema = true'),
+        ("ts\twho\tx", "sep = '\\t'"),
+        ("ts||who||x", 'sep = "||"'),
+    ],
+)
+def test_a_schema_that_fits_or_is_meant_by_position_is_used(
+    folder: Path, no_spark: None, header: str, options: str
+) -> None:
+    (folder / "rows" / "1.csv").write_text(f"{header}\n")
+    file = written(folder, (CSV[0][0], _OF_CSV.replace('sep = ";"', options)))
+    assert "nothing is wrong" in run_command("check", file).output
+
+
+@pytest.mark.spark
+def test_a_later_file_with_another_header_ends_the_run(folder: Path, spark: SparkSession) -> None:
+    for number, header in enumerate(("ts;who;x", "ts;x;who")):
+        (folder / "rows" / f"{number}.csv").write_text(f"{header}\n2026-01-05 10:00:00;1;2\n")
+    answer = run_command("run", written(folder, (CSV[0][0], _OF_CSV), *BATCH))
+    assert answer.exit_code == 2, answer.output
+    (line,) = [line for line in answer.output.splitlines() if line.startswith("error: ")]
+    assert "must be those of the schema, in their order; those that are read are ts, x, who in the" in line
+    assert "/rows/1.csv, and ts, who, x in the schema" in line

@@ -479,6 +479,17 @@ def test_a_stream_on_spark_is_explained_in_ten_lines_of_the_width(frames: dict[s
 
 
 @pytest.mark.spark
+def test_the_watermark_that_a_stream_came_with_is_explained(frames: dict[str, Any]) -> None:
+    own = frames["stream"].withWatermark("t", "10 minutes")
+    stream = sash.stream(own, time="t", key="k", delay="5 seconds")
+    query = stream.window(sash.tumbling("1 minute")).agg(n=sash.count())
+    text = " ".join(query.explain().split())
+    assert "the watermark (the stream's own, newest t − 10 minutes − 5 seconds) reaches its end" in text
+    assert "start(sink, late=…) writes the rows that are later" in text
+    assert "at most 13 panes of 1 minute" in text
+
+
+@pytest.mark.spark
 def test_a_hot_key_of_a_stream_is_planned_for_when_it_is_told_of(frames: dict[str, Any]) -> None:
     windowed = over(frames["stream"]).window(sash.tumbling("1 minute"))
     query = windowed.apply(len, schema="n bigint")

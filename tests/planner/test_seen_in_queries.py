@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +19,7 @@ from sash.planner.costs.constants import (
     DEFAULTS,
     FILE,
     FIXED,
+    Costs,
     SeenBatches,
     SparkCosts,
     costs,
@@ -34,6 +37,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EPOCH = SparkCosts().epoch
+CALIBRATE = """
+import pathlib, sys
+from sash.planner.costs import constants
+constants.path = lambda: pathlib.Path(sys.argv[1])
+print("now", flush=True)
+constants.keep(constants.SparkCosts(epoch=7e7))
+"""
 
 
 @pytest.fixture
@@ -72,6 +82,29 @@ def test_one_slow_query_does_not_undo_a_calibration_and_another_calibration_begi
     assert costs().seen == SeenBatches()
 
 
+def test_a_query_that_learns_does_not_undo_a_calibration_by_another_process(file: Path) -> None:
+    """It reads, another process calibrates, it writes: that other one waits."""
+    others: list[subprocess.Popen[str]] = []
+
+    def slowly(now: Costs) -> SeenBatches:
+        other = subprocess.Popen(
+            [sys.executable, "-c", CALIBRATE, str(file)], stdout=subprocess.PIPE, text=True
+        )
+        others.append(other)
+        assert other.stdout is not None
+        assert other.stdout.readline() == "now\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(1)
+        return SeenBatches(1.5, 100)
+
+    keep_seen(slowly)
+    with others[0] as other:
+        assert other.wait(60) == 0
+    costs.cache_clear()
+    assert costs().spark == SparkCosts(epoch=7e7)
+    assert costs().seen == SeenBatches()
+
+
 def test_few_batches_teach_nothing_and_nor_do_any_where_it_is_switched_off(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +136,7 @@ def test_a_plan_has_where_its_constants_are_from(file: Path) -> None:
         return plan_of(query(sash.tumbling(9), LIGHT), HOT, where="spark batch", costs=costs()).constants
 
     assert words() == "constants of Spark and of processes by default"
-    keep_seen(SeenBatches(1.5, 1_234))
+    keep_seen(lambda now: SeenBatches(1.5, 1_234))
     assert words() == "constants of Spark and of processes by default; 1,234 batches of queries"
     keep(SparkCosts())
     assert words().startswith("constants of Spark calibrated on 20")

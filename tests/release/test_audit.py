@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
+from email.message import Message
+from pathlib import Path
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 
 import pytest
 
@@ -45,9 +48,42 @@ def test_a_known_weakness_fails_unless_it_is_accepted(
     assert audit.main(one_known) == 0
 
 
-def test_without_a_server_it_says_that_nothing_was_audited(capsys: pytest.CaptureFixture[str]) -> None:
-    def no_way(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        raise URLError("no network")
+def failing(error: Exception) -> audit.Lookup:
+    def answers(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        raise error
 
-    assert audit.main(no_way) == 0
+    return answers
+
+
+def answered(code: int) -> HTTPError:
+    return HTTPError(audit.SERVER, code, "a reason", Message(), None)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        URLError("no network"),
+        URLError(OSError("Tunnel connection failed: 403 Forbidden")),
+        TimeoutError("timed out"),
+        answered(403),
+        answered(407),
+    ],
+    ids=["no network", "no tunnel", "no answer", "refused by a proxy", "a proxy wants a password"],
+)
+def test_without_a_way_to_the_server_it_says_that_nothing_was_audited(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audit.main(failing(error)) == 0
     assert capsys.readouterr().out.startswith("not audited: no way to https://api.osv.dev")
+
+
+@pytest.mark.parametrize("code", [400, 404, 500, 503])
+def test_an_error_that_the_server_answers_with_fails(code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert audit.main(failing(answered(code))) == 1
+    assert "answers with an error" in capsys.readouterr().out
+
+
+def test_what_users_can_install_is_audited() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    for_us = {"engines", "bench", "docs", "test", "dev"}
+    assert set(audit.EXTRAS) == project["optional-dependencies"].keys() - for_us

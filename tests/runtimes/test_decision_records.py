@@ -128,5 +128,5 @@ def test_progress_has_which_buckets_hand_windows_out(spark: SparkSession, tmp_pa
     )
     running.awaitTermination()
     shown = [decisions_in(json.loads(report.json)) for report in running.recentProgress]
-    assert shown[0] == ["buckets compute their own windows: none was far busier"]
+    assert "buckets compute their own windows: none was far busier" in shown[0]
     assert any("hands windows to" in one for batch in shown[1:] for one in batch)

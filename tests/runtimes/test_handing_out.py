@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -17,13 +18,20 @@ from sash.aggregation import built_in
 from sash.operators.bound_query import BoundQuery, BoundWhole
 from sash.operators.engine import holds_whole_windows
 from sash.operators.folding.whole_windows import Apply, Fold
+from sash.runtimes.observed_counts import decisions_in
+from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
 from sash.runtimes.spark.packing.answers import PlainAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, OUTPUT, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.outputs import HANDED, LATE, REPORTS, Outputs
 from sash.runtimes.spark.patterns.agnostic import WORKER
 from sash.runtimes.spark.streaming import bucket_call
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import STAGE, Sharing
-from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import OWNER, BucketLoad, HandedWindows
+from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import (
+    HANDED_WINDOWS,
+    OWNER,
+    BucketLoad,
+    HandedWindows,
+)
 from sash.runtimes.spark.streaming.hot_keys.handing_of_batch import Handing
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.semantics import windows
@@ -210,6 +218,44 @@ def test_only_queries_that_hold_the_rows_of_their_windows_hand_them_out() -> Non
     assert not holds_whole_windows(BoundQuery(counts, table_of([], TYPES).schema, "t", ("k",)))
 
 
+@pytest.mark.parametrize("form", [PlainAnswers, EpochAnswers])
+def test_windows_are_replaced_by_their_reports_in_either_form_of_rows(form: Any) -> None:
+    """Late rows and loads pass as they are."""
+    bound = whole(Query((windows.tumbling(4),), flush=False))
+    dry = DryShared(bound, outputs=(REPORTS, LATE))
+    handed, emitted = [], dry.windows.answers.rows_of
+    dry.handing = Handing(WORKERS, frozenset(DryStream.BUCKETS))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            type(dry.answers), "rows_of",
+            lambda self, output, rows: handed.append(emitted(output, rows)) or handed[-1],
+        )  # fmt: skip
+        plain = dry.run([table_of([Arrival(t, "ab"[t % 2], {"e": t, "x": 0}) for t in range(23)], TYPES)])
+    found = pa.Table.from_batches([batch.cast(HANDED_WINDOWS) for batch in handed if batch.num_rows])
+    late = pa.Table.from_pylist(
+        [{"k": "a", "why": "x"}], schema=pa.schema([("k", pa.string()), ("why", pa.string())])
+    )
+    answers = form({REPORTS: bound.output, LATE: late.schema, HANDED: HANDED_WINDOWS})
+    leaving = list(answers.batches({LATE: late, HANDED: found}))
+    done = list(HandedWindows(answers, bound, DryStream.BUCKETS).work(leaving))
+    assert all(batch.schema.equals(answers.emitted) for batch in done)
+    rows = pa.Table.from_batches(done)
+    counts = {
+        output: pc.sum(pc.equal(rows[OUTPUT], number)).as_py()
+        for number, output in enumerate(answers.schemas)
+    }
+    loads = found.filter(pc.is_null(found[WORKER])).num_rows
+    batches = found.num_rows - loads
+    assert batches > 3
+    assert loads > 0
+    assert counts[LATE] == 1
+    assert counts[HANDED] == loads + batches  # each batch of windows leaves what it took
+    if form is EpochAnswers:
+        mine = [batch.filter(pc.equal(batch[OUTPUT], 0)) for batch in done]
+        reports = [row for batch in mine for row in answers.rows_of(REPORTS, batch).to_pylist()]
+        assert shown(reports) == shown(plain)
+
+
 # The decision
 
 
@@ -325,3 +371,41 @@ def test_oracle_a_hot_key_is_shared_out_by_itself_also_when_another_one_becomes_
     assert counts[0] == 1
     assert max(counts[1:5]) > 1
     assert max(counts[6:]) > 1
+
+
+@pytest.mark.spark
+def test_oracle_lists_in_a_folder_are_shared_out_and_the_batch_says_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Reports that the step cannot write itself, beside late rows that it does write."""
+
+    def slow(events: pa.Table) -> dict[str, Any]:
+        import time
+
+        time.sleep(0.02)
+        return {"held": events["e"].to_pylist()}
+
+    batches = [skewed(number, hot=3) for number in range(5)]
+    batches[3] = pa.concat_tables([batches[3], skewed(0, hot=3).slice(0, 4)])
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write_batches(folder, batches)
+    stream = sash.stream(read_batches(spark, folder, batches[0].schema), time="t", key="k")
+    query = stream.window(sash.rows(5, every=3)).apply(slow, schema="held array<bigint>")
+    handle = query.start(
+        tmp_path / "out",
+        late=tmp_path / "late",
+        checkpoint=tmp_path / "checkpoint",
+        trigger="available now",
+    )
+    handle.awaitTermination()
+    chosen = [text for report in handle.recentProgress for text in decisions_in(report)]
+    assert any("hands windows to" in text for text in chosen)
+    assert any("compute their own" in text for text in chosen)
+    on_time = pa.concat_tables([*batches[:3], batches[3].slice(0, 60), batches[4]])
+    bounded = sash.stream(on_time, time="t", key="k").window(sash.rows(5, every=3), flush=False)
+    held = bounded.apply(lambda events: {"held": events["e"].to_pylist()}, schema="held array<bigint>")
+    rows = sash.published(tmp_path / "out").toArrow().to_pylist()
+    assert shown(rows) == shown(held.collect().to_pylist())
+    assert len({row["batch"] for row in rows}) > 3
+    assert sash.published(tmp_path / "late").count() == 4

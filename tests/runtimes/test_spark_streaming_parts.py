@@ -25,7 +25,7 @@ from sash.runtimes.spark.packing.columns import BUCKET, ORDINAL
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint
 from sash.runtimes.spark.state.operators_in_state import OperatorCache
-from sash.runtimes.spark.streaming.upstream_watermark import Upstream
+from sash.runtimes.spark.streaming.upstream_watermark import NEWEST, Upstream
 from sash.runtimes.spark.streaming.watermark_units import TICKS_SHIFT, UNKNOWN, Clock
 from sash.semantics import windows
 from sash.semantics.expression import Side
@@ -185,7 +185,22 @@ FOLLOWED = "~EventTimeWatermark 8c5a, ts#3: timestamp, 0 seconds\n+- ~Aggregate 
     ids=["none", "own", "aggregated", "static side"],
 )
 def test_watermarks_are_read_from_a_plan(plan: str, columns: tuple[str, ...], derived: bool) -> None:
-    assert Upstream.in_plan(plan) == Upstream(columns, derived)
+    upstream = Upstream.in_plan(plan)
+    assert (upstream.columns, upstream.derived) == (columns, derived)
+
+
+def test_an_own_watermark_is_described_with_how_far_it_is_behind() -> None:
+    assert Upstream.in_plan(PLAIN).own() is None
+    own = Upstream.in_plan(OWN).own()
+    assert own is not None
+    assert own.words == "the stream's own, newest event time − 10 seconds"
+    slower = OWN.replace("10 seconds", "1 minutes 30.0 seconds")
+    several = Upstream.in_plan(f"Union\n{OWN}\n{slower}").own()
+    assert several is not None
+    assert several.words == "the slowest of the stream's own, newest event time − 1 minute 30 seconds"
+    windows = Upstream.in_plan(OWN.replace("event time", NEWEST)).own()
+    assert windows is not None
+    assert windows.words == "that of the windows before"
 
 
 # Fingerprint

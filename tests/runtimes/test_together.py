@@ -89,7 +89,7 @@ def test_a_query_is_added_and_removed_and_the_others_go_on_with_their_state(
     def run(first: int, some: list[pa.Table], *more: str) -> None:
         write_batches(tmp_path / "input", some, first=first)
         df = read_batches(spark, tmp_path / "input", SCHEMA)
-        queries = {"one": by_minute(df)} | {name: queries_over(df)["features"] for name in more}
+        queries = {"one": by_minute(df)} | {name: queries_over(df)[ADDED[name]] for name in more}
         sinks: dict[str, Any] = {name: tmp_path / name for name in more}
         handle = sash.together(**queries).start(
             minutes.sinks() | sinks, late=late.sinks(), checkpoint=tmp_path / "checkpoint",
@@ -98,10 +98,14 @@ def test_a_query_is_added_and_removed_and_the_others_go_on_with_their_state(
         handle.awaitTermination()
 
     run(0, batches[:2])
-    run(2, batches[2:3], "two")
-    one, two = _stages(tmp_path / "checkpoint")
-    assert (one.where, two.where) == ("in files, query one", "in files, query two")
+    of_symbols = _buckets(tmp_path / "checkpoint")
+    run(2, batches[2:3], "two", "three")
+    one, three, two = sorted(_stages(tmp_path / "checkpoint"), key=lambda stage: stage.where)
+    assert [stage.where for stage in (one, two, three)] == [
+        "in files, query one", "in files, query two", "in files, query three"
+    ]  # fmt: skip
     assert one.buckets
+    assert _buckets(tmp_path / "checkpoint") > of_symbols
     assert one.description != two.description
     run(3, [*batches[3:], pa.Table.from_pylist(trades(5), schema=SCHEMA)])
     bounded = sash.stream(pa.Table.from_pylist(rows, schema=SCHEMA), time="ts", key="symbol", delay=DELAY)
@@ -111,6 +115,14 @@ def test_a_query_is_added_and_removed_and_the_others_go_on_with_their_state(
     assert sash.published(tmp_path / "two", spark=spark).count() > 0
     (alone,) = _stages(tmp_path / "checkpoint")
     assert alone.where == one.where
+    assert _buckets(tmp_path / "checkpoint") == of_symbols, "those of the query without keys are gone"
+
+
+ADDED = {"two": "features", "three": "sessions"}
+
+
+def _buckets(checkpoint: Path) -> set[str]:
+    return {folder.name for folder in (checkpoint / "sash").glob("bucket-*")}
 
 
 def _stages(checkpoint: Path) -> list[StageSeen]:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
 
 @st.composite
 def damaged(draw: st.DrawFn, good: bytes) -> bytes:

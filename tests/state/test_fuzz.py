@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-import tracemalloc
+import zlib
+from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -32,8 +33,9 @@ from sash.dashboard.message_folder import FolderReader
 from sash.errors import CorruptValue, PipelineError, SashError, StoreError
 from sash.operators.arena.head import ArenaHead
 from sash.operators.bound_query import BoundQuery
-from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.columns.table_bytes import batch_of, bytes_of, table_of
 from sash.operators.engine.saving import journal_entries as entries, operator_journal as journal
+from sash.operators.joins.state import row_bits
 from sash.operators.saved_operator_contents import inventory
 from sash.pipeline import read
 from sash.runtimes.spark.epochs import operator_in_store
@@ -41,8 +43,9 @@ from sash.runtimes.spark.packing.blocks import ORDINAL, block_of, rows_of
 from sash.runtimes.spark.packing.pane_blocks import SharedPanes
 from sash.runtimes.spark.packing.time_of_batch import Stamps
 from sash.runtimes.spark.sinks import manifest_runs, manifests
-from sash.runtimes.spark.state import queries_of_checkpoint
+from sash.runtimes.spark.state import operators_in_state, queries_of_checkpoint
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of
+from sash.runtimes.spark.state.token_layout import with_layout
 from sash.runtimes.spark.together.epochs import KeptQueries
 from sash.semantics import windows
 from sash.semantics.query import Query
@@ -51,38 +54,16 @@ from sash.serving.publisher import Publisher
 from sash.serving.record_pages import Page, packed, unpacked
 from sash.serving.records import RecordForm
 from tests.pipeline.pipeline_files import PIPELINE, SEVERAL
-from tests.state.damage import damaged
+from tests.state.damage import damaged, json_values
+from tests.state.memory_taken import little_memory
 
-MOST = 64 << 20
-"""Bytes of memory that reading a few bytes may take."""
 TABLE = pa.table({"t": [1, 2, 3], "k": ["a", None, "b"], "x": [0.5, None, 2.5]})
 ROWS = TABLE.append_column(ORDINAL, pa.array([0, 1, 2]))
 fuzzing = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=6,
-)
-
-
 def as_line(value: Any) -> bytes:
     return json.dumps(value).encode()
-
-
-@contextmanager
-def little_memory() -> Iterator[None]:
-    """Also of what Arrow allocates."""
-    before, pool = pa.total_allocated_bytes(), pa.default_memory_pool()
-    tracemalloc.start()
-    try:
-        yield
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < MOST
-    assert pool.bytes_allocated() - before < MOST
 
 
 def reads(function: Callable[[], Any], *, only: type[SashError] = CorruptValue) -> None:
@@ -129,9 +110,12 @@ FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
         lambda data: manifest_runs.manifests_in("1-0", seal(b"1-0", data)),
     ),
     "token": (
-        operator_in_store._HEAD.pack(operator_in_store._MAGIC, 1)
-        + operator_in_store._TOKEN.pack(bytes(16), bytes(16), 5),
+        with_layout(operator_in_store._TOKEN.pack(bytes(16), bytes(16), 5)),
         operator_in_store.header_in,
+    ),
+    "token in Spark's state store": (
+        with_layout(operators_in_state._TOKEN.pack(bytes(32), bytes(16), bytes(16), 5)),
+        lambda data: operators_in_state.header_in(3, seal(b"state of bucket 3", data)),
     ),
     "panes": (
         PANES.block(3, NO_PANES, milliseconds=0, events=0),
@@ -205,6 +189,15 @@ def test_any_json_as_the_head_of_a_journal_is_refused(value: Any) -> None:
         journal.JournalHead.of(seal(journal.HEADER, json.dumps(given).encode()))
 
 
+@pytest.mark.parametrize("other", [{"parts": 2**40}, {"next": 2**40}, {"runs": [[2, 2**40, 1]]}])
+def test_a_header_that_names_chunks_without_end_allocates_nothing(other: dict[str, Any]) -> None:
+    header = journal.JournalHead.of(HEAD)
+    assert journal.chunks_of(header.sealed()) == {0, 1, 2, 3}
+    facts = json.loads(bytes(unseal(journal.HEADER, HEAD))) | other
+    with little_memory(), pytest.raises(CorruptValue, match="more chunks than there can be"):
+        journal.chunks_of(seal(journal.HEADER, json.dumps(facts).encode()))
+
+
 @fuzzing
 @given(data=st.data())
 def test_a_damaged_arena_is_none(data: st.DataObject) -> None:
@@ -264,6 +257,41 @@ def _resealed(content: bytes) -> st.SearchStrategy[bytes]:
     )
     changed = st.builds(lambda one: facts | {"places": one}, places) | json_values
     return changed.map(lambda one: seal(name, json.dumps(one).encode()))
+
+
+@pytest.mark.parametrize("length", [2**33, 2**62, -2])
+@pytest.mark.parametrize("dictionary", [False, True])
+@pytest.mark.parametrize("form", ["stream", "batch"])
+def test_a_length_in_compressed_arrow_data_allocates_nothing(
+    form: str, dictionary: bool, length: int
+) -> None:
+    texts = pa.array([f"{n} of many" for n in range(1_000)])
+    table = pa.table({"x": texts.dictionary_encode() if dictionary else texts})
+    good = bytearray(bytes_of(table, compressed=True))
+    if form == "batch":
+        message = [each for each in pa.ipc.MessageReader.open_stream(bytes(good)) if each.body.size][-1]
+        good = bytearray(message.serialize())
+    own = 4 * (len(texts) + (not dictionary))
+    assert own.to_bytes(8, "little") in good
+    changed = bytes(good).replace(own.to_bytes(8, "little"), length.to_bytes(8, "little", signed=True))
+    with little_memory(), pytest.raises(CorruptValue):
+        table_of(changed) if form == "stream" else batch_of(changed, pa.schema([("x", pa.string())]))
+
+
+def test_what_can_be_compressed_by_far_is_read() -> None:
+    zeros = pa.table({"x": np.zeros(10**6, np.int64), "s": pa.array(["same"] * 10**6).dictionary_encode()})
+    assert table_of(bytes_of(zeros, compressed=True)).equals(zeros)
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 4_500_000_000])
+def test_a_set_of_rows_that_announces_more_than_it_holds_allocates_nothing(count: int) -> None:
+    good = row_bits.to_text(np.ones(17, np.bool_))
+    longer = b64encode(zlib.compress(bytes(1 << 27))).decode()
+    for text in (good, longer) if count < 10 else (good,):
+        with little_memory(), pytest.raises(CorruptValue):
+            row_bits.chosen_at(text, count, np.zeros(1, np.int64))
+        with little_memory(), pytest.raises(CorruptValue):
+            row_bits.from_text(text, count)
 
 
 def test_a_length_in_a_store_of_files_allocates_nothing(tmp_path: Path) -> None:

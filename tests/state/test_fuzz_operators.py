@@ -1,5 +1,5 @@
 """State of operators and of aggregates whose content was replaced under a good seal: read or refused with
-a typed error, and no signal, which would end this process."""
+a typed error, with little memory, and no signal, which would end this process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,23 +17,28 @@ from hypothesis import given, settings, strategies as st
 import sash
 from sash.aggregation.built_in.sketch_bytes import kll_of
 from sash.aggregation.encoding import decode, encode
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.values import seal, seal_json, unseal
 from sash.errors import CorruptValue, SashError, StoreError
 from sash.operators import Aggregate, Input
 from sash.operators.columns.table_bytes import bytes_of, table_of
-from sash.operators.engine import WindowOperator
+from sash.operators.engine import WindowOperator, pane_operator
+from sash.operators.engine.pane_operator import PanePartsOperator
 from sash.operators.engine.pending_events import Events
 from sash.operators.engine.saving import journal_entries as entries, operator_journal as journal
 from sash.operators.joins import two_sided
+from sash.operators.joins.asof.asof_operator import AsofOperator
 from sash.operators.joins.join_operator import JoinOperator
 from sash.operators.joins.state import row_chunks
 from sash.operators.stateful import streaming
 from sash.operators.stateful.streaming import BoundOperator, OperatorOnStream
+from sash.runtimes.spark.patterns.owner import OwnerOperator
+from sash.runtimes.spark.state import operators_in_state
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.expression import Side
 from tests.operators.test_inventory import SCHEMA, WINDOWED, saved_after, stream, table
 from tests.runtimes.operator_runtime import LEASTS, small_journals
-from tests.state.damage import damaged
+from tests.state.damage import damaged, json_values
+from tests.state.memory_taken import little_memory
 
 BATCHES = [
     table([(10 * n + 7 * k % 20, ["a", "b", None][k % 3], k % 10) for k in range(12)]) for n in range(4)
@@ -51,23 +56,23 @@ class SavedOperator(NamedTuple):
     goes_on: Callable[[bytes, dict[int, bytes]], None]
 
 
-def _windows(name: str, least: int) -> SavedOperator:
+def _windows(name: str, least: int, kind: Any = WindowOperator) -> SavedOperator:
     bound = WINDOWED[name].bound
     with small_journals(least):
-        saved = saved_after(WindowOperator(bound), [batch.select(bound.columns) for batch in BATCHES])
+        saved = saved_after(kind(bound), [batch.select(bound.columns) for batch in BATCHES])
 
     def goes_on(header: bytes, chunks: dict[int, bytes]) -> None:
-        operator = WindowOperator.load(bound, header, chunks)
+        operator = kind.load(bound, header, chunks)
         operator.insert(table([(60, "a", 1), (61, "c", 2)]).select(bound.columns), np.arange(2))
         operator.advance(55)
         operator.save()
 
-    return SavedOperator(*saved, journal.HEADER, entries.chunk_name, goes_on)
+    header_name = pane_operator.HEADER if kind is PanePartsOperator else journal.HEADER
+    return SavedOperator(*saved, header_name, entries.chunk_name, goes_on)
 
 
-def _join() -> SavedOperator:
-    bound = stream().join(stream(), within=3, how="full").bound
-    operator, chunks, header = JoinOperator(bound), dict[int, bytes](), b""
+def _join(bound: Any, kind: Any) -> SavedOperator:
+    operator, chunks, header = kind(bound), dict[int, bytes](), b""
     for number, batch in enumerate(BATCHES):
         operator.resume(header, chunks)
         for side in Side:
@@ -78,13 +83,20 @@ def _join() -> SavedOperator:
         chunks = {n: data for n, data in (chunks | saved.written).items() if n not in saved.dropped}
 
     def goes_on(header: bytes, chunks: dict[int, bytes]) -> None:
-        again = JoinOperator.load(bound, header, chunks)
+        again = kind.load(bound, header, chunks)
         for side in Side:
             again.insert(side, BATCHES[-1], np.arange(12) + 100)
         again.advance(60)
         again.save()
 
     return SavedOperator(header, chunks, two_sided.HEADER, row_chunks.chunk_name, goes_on)
+
+
+JOIN = stream().join(stream(), within=3, how="full").bound
+ASOF = {
+    way: stream().join_asof(stream(), direction=way, tolerance=9).bound
+    for way in ("backward", "forward", "nearest")
+}
 
 
 def _stateful() -> SavedOperator:
@@ -104,7 +116,10 @@ def _stateful() -> SavedOperator:
 SAVED: dict[str, Callable[[], SavedOperator]] = {
     **{f"snapshot of {name}": cache(lambda name=name: _windows(name, 0)) for name in WINDOWED},
     "journal of events": cache(lambda: _windows("events", max(LEASTS))),
-    "join": cache(_join),
+    "owner of windows that others compute": cache(lambda: _windows("events", 0, OwnerOperator)),
+    "panes that leave": cache(lambda: _windows("panes", 0, PanePartsOperator)),
+    "join": cache(lambda: _join(JOIN, JoinOperator)),
+    **{f"as-of {way}": cache(lambda way=way: _join(ASOF[way], AsofOperator)) for way in ASOF},
     "stateful operator": cache(_stateful),
 }
 
@@ -122,8 +137,65 @@ def test_state_with_another_content_is_read_or_refused(name: str, data: st.DataO
     else:
         content = bytes(unseal(saved.chunk_name(number), chunks[number]))
         chunks[number] = seal(saved.chunk_name(number), data.draw(damaged(content)))
-    with suppress(SashError):
+    with little_memory(), suppress(SashError):
         saved.goes_on(header, chunks)
+
+
+@pytest.mark.parametrize("name", SAVED)
+@fuzzing
+@given(data=st.data(), value=json_values)
+def test_a_header_with_other_facts_is_read_or_refused(name: str, data: st.DataObject, value: Any) -> None:
+    """Damaged bytes are rarely JSON; a fact of another type, or a large number, is."""
+    saved = SAVED[name]()
+    facts = json.loads(bytes(unseal(saved.header_name, saved.header)))
+    fact = data.draw(st.sampled_from(sorted(facts)))
+    other = data.draw(st.just(value) | st.sampled_from([-1, 2**31, 2**40, 2**62, 2**64, -(2**63), 1e300]))
+    with little_memory(), suppress(SashError):
+        saved.goes_on(seal_json(saved.header_name, facts | {fact: other}), dict(saved.chunks))
+
+
+TOKEN = (operators_in_state.TOKEN,)
+
+
+class KeptState:
+    """Spark's state of a bucket."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[int], tuple[bytes]] = {}
+
+    def getValue(self, key: tuple[int]) -> tuple[bytes] | None:
+        return self.kept.get(key)
+
+    def updateValue(self, key: tuple[int], value: tuple[bytes]) -> None:
+        self.kept[key] = value
+
+
+@cache
+def in_state() -> tuple[Any, dict[tuple[int], tuple[bytes]]]:
+    state, bound = KeptState(), WINDOWED["events"].bound
+    buckets = operators_in_state.StateOfBuckets(
+        cast(Any, state), bound=lambda _: bound, operator=WindowOperator, description={"kind": "a query"}
+    )
+    bucket = buckets.load(3)
+    bucket.operator.insert(BATCHES[0].select(bound.columns), np.arange(12))
+    buckets.save(bucket)
+    return buckets, dict(state.kept)
+
+
+@fuzzing
+@given(data=st.data())
+def test_a_bucket_in_sparks_state_with_another_token_is_read_or_refused(data: st.DataObject) -> None:
+    buckets, good = in_state()
+    name = operators_in_state.sealed_as(3)
+    key = data.draw(st.sampled_from([TOKEN, (operators_in_state.QUERY,)]))
+    # Another fingerprint, so that the description of the query is read, too.
+    other = bytearray(unseal(name, good[TOKEN][0]))
+    other[20] ^= key != TOKEN
+    changed = good | {TOKEN: (seal(name, other),)}
+    content = bytes(unseal(name, changed[key][0]))
+    buckets._state.kept = changed | {key: (seal(name, data.draw(damaged(content))),)}
+    with little_memory(), suppress(SashError):
+        buckets.load(3)
 
 
 def test_events_that_wait_under_another_column_are_refused() -> None:
@@ -140,7 +212,7 @@ def test_state_as_it_was_saved_goes_on(name: str) -> None:
     saved.goes_on(saved.header, saved.chunks)
 
 
-@pytest.mark.parametrize("name", ["journal of events", "join", "stateful operator"])
+@pytest.mark.parametrize("name", ["journal of events", "join", "as-of nearest", "stateful operator"])
 def test_state_of_another_layout_is_refused_and_is_not_damage(name: str) -> None:
     saved = SAVED[name]()
     facts = json.loads(bytes(unseal(saved.header_name, saved.header)))

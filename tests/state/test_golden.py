@@ -22,14 +22,18 @@ REFUSED = {
 }
 
 
-FEW = "panes join elastic-lmdb"
-"""In epochs, in Spark's state store, and in a store of its own; in `make test` and so in CI."""
+FEW = {
+    "0.1.0": "panes elastic-lmdb elastic-files elastic-redis",
+    golden.versions()[-1]: "panes join elastic-lmdb",
+}
+"""In `make test` and so in CI: of the first version one operator for each kind of store; of the newest one
+in epochs, one in Spark's state store (where the first kept all without another store), and one in LMDB."""
 
 
 @pytest.mark.parametrize(
     ("version", "operators"),
     [
-        (golden.versions()[-1], FEW),
+        *FEW.items(),
         *(
             pytest.param(version, operators, marks=pytest.mark.soak)
             for version in golden.versions()

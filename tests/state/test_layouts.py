@@ -18,7 +18,8 @@ from sash.aggregation.stores.values import VERSION, seal
 from sash.errors import CorruptValue, StoreError
 from sash.runtimes.spark.epochs import epoch_journal, operator_in_store
 from sash.runtimes.spark.sinks import manifest_runs, manifests
-from sash.runtimes.spark.state import queries_of_checkpoint
+from sash.runtimes.spark.state import operators_in_state, queries_of_checkpoint
+from sash.runtimes.spark.state.token_layout import with_layout
 from tests.aggregation.conftest import RedisServer
 
 MANIFEST = {"batch": 3, "rows": 1, "writer": "w", "execution": "e", "files": {"f": 9}}
@@ -29,9 +30,18 @@ def as_json(name: bytes, content: Any) -> bytes:
     return seal(name, json.dumps(content).encode())
 
 
-def token(layout: int | None) -> bytes:
-    head = b"" if layout is None else operator_in_store._HEAD.pack(operator_in_store._MAGIC, layout)
-    return head + operator_in_store._TOKEN.pack(b"n" * 16, b"w" * 16, 5) + b"header"
+def in_layout(layout: int | None, rest: bytes) -> bytes:
+    return rest if layout is None else with_layout(rest, layout)
+
+
+def token_in_store(layout: int | None) -> Any:
+    token = operator_in_store._TOKEN.pack(b"n" * 16, b"w" * 16, 5) + b"header"
+    return operator_in_store._opened(in_layout(layout, token))
+
+
+def token_in_state(layout: int | None) -> Any:
+    token = operators_in_state._TOKEN.pack(b"f" * 32, b"n" * 16, b"w" * 16, 5) + b"header"
+    return operators_in_state._opened(3, seal(b"state of bucket 3", in_layout(layout, token)))
 
 
 def manifest(layout: int | None) -> Any:
@@ -68,7 +78,8 @@ READERS: dict[str, Callable[[int | None], Any]] = {
     "register": queries,
     "LMDB": lmdb_meta,
     "files": manifest_of_files,
-    "token": lambda layout: operator_in_store._opened(token(layout)),
+    "token": token_in_store,
+    "token in Spark's state store": token_in_state,
     "journal": lambda layout: epoch_journal.require_journal_layout(
         None if layout is None else b"%d" % layout
     ),
@@ -109,6 +120,9 @@ def test_a_journal_has_its_layout_and_goes_on_without(tmp_path: Path) -> None:
 def test_an_empty_token_is_refused() -> None:
     with pytest.raises(CorruptValue):
         operator_in_store.header_in(b"short")
+    for short in (b"", b"short", with_layout(b"short"), b"sash-token\0\0"):
+        with pytest.raises(CorruptValue):
+            operators_in_state.header_in(3, seal(b"state of bucket 3", short))
 
 
 @pytest.mark.redis

@@ -10,6 +10,7 @@ answer.py                   what a query answers with: reports, and the events t
 bound_query.py              a query bound to the columns of its input: what to read, what comes out
 bounded_input.py            a bounded input is one batch, and its end closes every window
 late_rows.py                late rows: a row of the input, with the reason why it is in no window
+look_back_regimes.py        when a hot key's look-backs pass from its owner to several workers, and back
 look_backs_by_pane.py       look-backs of one key that several workers share
 protocol.py                 the streaming window operator, seen from a runtime
 saved_operator_contents.py  what a saved operator holds, read without its query

@@ -23,7 +23,7 @@ no condition on p.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
 from typing import Any
@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.arrays import Ints
+from sash.arrays import Ints, Mask
 from sash.operators.answer import features
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling
 from sash.operators.columns.layout import Layout, arrange
@@ -52,6 +52,21 @@ SPREAD = 16
 then all workers have about as many rows."""
 WITHOUT_END = 2**50
 """What divides a look-back without end, for one worker."""
+
+
+@dataclass(frozen=True)
+class BoundOverElements(BoundRolling):
+    """A query of look-backs over elements in the place of events: it answers as the query over events."""
+
+    over_events: BoundRolling
+
+    @cached_property
+    def output(self) -> pa.Schema:
+        return self.over_events.output
+
+    @cached_property
+    def late_output(self) -> pa.Schema:
+        return self.over_events.late_output
 
 
 @dataclass(frozen=True)
@@ -116,22 +131,32 @@ class LookBackPanes:
     def rows(self, rows: pa.Table) -> pa.Table:
         """Rows as they are, in the form of `schema`."""
         none = [pa.nulls(rows.num_rows, field.type) for field in self.fields]
-        return self._table([*rows.columns, *none], own=True, length=rows.num_rows)
+        return self._table([*rows.columns, *none], np.ones(rows.num_rows, np.bool_))
+
+    def lifted(self, rows: pa.Table, own: Mask) -> pa.Table:
+        """Rows in that form, each with the element that it is: for whoever folds elements only. `own` are
+        those that have a row in the answer."""
+        return self._table([*rows.columns, *self._folded(rows, np.arange(len(own)), len(own))], own)
 
     def elements(self, rows: pa.Table, codes: Ints, one: Ints) -> pa.Table:
         """The panes of rows, in the form of `schema`: `codes` has the pane of each row, `one` a row of each
         pane."""
-        parts = [
-            part
-            for folder in self._parts.values()
-            for part in folder.of_events(rows, codes, groups=len(one))
-        ]
         known = rows.select([*self.bound.keys, self.bound.time]).take(pa.array(one))
         columns = [
             known[field.name] if field.name in known.column_names else pa.nulls(len(one), field.type)
             for field in self.bound.schema
         ]
-        return self._table([*columns, *parts], own=False, length=len(one))
+        return self._table([*columns, *self._folded(rows, codes, len(one))], np.zeros(len(one), np.bool_))
+
+    @cached_property
+    def over_elements(self) -> BoundRolling:
+        """The query over rows that are `lifted`, and elements."""
+        aggregates = {
+            name: parts.over_elements(_names(number, parts), self.bound.output_type(name))
+            for number, (name, parts) in enumerate(self._parts.items())
+        }
+        query = replace(self.bound.query, aggregates=aggregates)
+        return BoundOverElements(query, self.schema, self.bound.time, self.bound.keys, self.bound)
 
     def features(self, table: pa.Table, *, ordinals: Ints) -> pa.Table:
         """The answer for the rows of a table of rows and elements."""
@@ -160,9 +185,12 @@ class LookBackPanes:
             folds = folding.fold(lifted, ranges.lo, ranges.hi, ranges.slot)
             yield folding.lower(folds, len(ranges)).columns
 
-    def _table(self, columns: list[Any], *, own: bool, length: int) -> pa.Table:
-        flags = pa.array(np.full(length, own))
-        return pa.table([*columns, flags], names=self.schema.names).cast(self.schema)
+    def _folded(self, rows: pa.Table, codes: Ints, groups: int) -> list[pa.Array]:
+        every = (parts.of_events(rows, codes, groups=groups) for parts in self._parts.values())
+        return [part for parts in every for part in parts]
+
+    def _table(self, columns: list[Any], own: Mask) -> pa.Table:
+        return pa.table([*columns, pa.array(own)], names=self.schema.names).cast(self.schema)
 
     @cached_property
     def _parts(self) -> dict[str, PaneParts]:

@@ -8,6 +8,7 @@ aggregates_and_patterns.py  aggregates and patterns as text, for files in which 
 binding.py                  the queries of a pipeline, bound to the columns of their source
 calls.py                    calls as text, parsed and never evaluated
 contradictions.py           what does not go together in a pipeline file
+csv_headers.py              whether a schema has the columns that a csv file's header names
 document.py                 a TOML file as a `Pipeline`, or a `PipelineError` that names the line
 formats.py                  the formats of sources and sinks, and what each cannot do without
 line_errors.py              errors that name the line of the file with the mistake

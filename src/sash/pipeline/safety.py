@@ -27,7 +27,7 @@ DATA_OPTIONS = frozenset(
         "maxFilesPerTrigger", "latestFirst", "pathGlobFilter", "recursiveFileLookup",
         "header", "sep", "delimiter", "encoding", "quote", "escape", "comment", "nullValue", "inferSchema",
         "multiLine", "mode", "dateFormat", "timestampFormat", "timestampNTZFormat", "locale",
-        "compression", "numRows", "truncate",
+        "compression", "numRows", "truncate", "enforceSchema",
     }
 )  # fmt: skip
 """Options that are words or numbers to whoever reads them, in any format."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sash.errors import ArgumentError, SashError
+from sash.pipeline import csv_headers
 from sash.pipeline.formats import SINKS, SOURCES
 from sash.pipeline.safety import DATA_OPTIONS
 from sash.pipeline.schema import DeclaredQuery, Pipeline, SourceTable
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from sash.runtimes.spark.files.declared_files import DeclaredFiles
 
 _PATTERN = re.compile(r"[*?\[{]")
-_READING = {"csv": {"header": "true", "inferSchema": "true"}}
-"""What a format is read with unless the options differ."""
 
 
 def opened(pipeline: Pipeline, spark: SparkSession) -> Any:
@@ -42,6 +41,7 @@ def opened(pipeline: Pipeline, spark: SparkSession) -> Any:
         place = pipeline.located(source.path)
         with at("source", "path"):
             _require_there(place)
+        _require_header(pipeline, place)
     try:
         with in_one_sentence():
             rows = _rows(source, spark, place, streaming=pipeline.streaming)
@@ -68,6 +68,7 @@ def declared(pipeline: Pipeline) -> DeclaredFiles | pa.Table | None:
     place = pipeline.located(source.path)
     with pipeline.file_lines.at("source", "path"):
         _require_there(place)
+    _require_header(pipeline, place)
     with pipeline.file_lines.at("source", "schema" if source.schema else "path"):
         if python:
             return DeclaredFiles.of(place, source.schema)
@@ -94,7 +95,8 @@ def _rows(source: SourceTable, spark: SparkSession, place: str, *, streaming: bo
         from sash.runtimes.spark.files.parquet_stream import read_stream_parquet
 
         return read_stream_parquet(place, schema=source.schema or None, spark=spark, **source.options)
-    options = _READING.get(source.format, {}) | dict(source.options)
+    reading = csv_headers.COMPARED if source.schema else {"header": "true", "inferSchema": "true"}
+    options = (reading if source.format == "csv" else {}) | dict(source.options)
     reader = (spark.readStream if streaming else spark.read).format(source.format).options(**options)
     if SOURCES[source.format].path:
         schema = source.schema or spark.read.format(source.format).options(**options).load(place).schema
@@ -128,6 +130,13 @@ def _dataframe(rows: Any) -> DataFrame:
 def _require_there(place: str) -> None:
     if "://" not in place and not _PATTERN.search(place) and not Path(place).exists():
         raise ArgumentError("path", place, "a folder that exists")
+
+
+def _require_header(pipeline: Pipeline, place: str) -> None:
+    source = pipeline.source
+    if source.format == "csv" and source.schema and "://" not in place:
+        with pipeline.file_lines.at("source", "schema"):
+            csv_headers.require_header(place, source.schema, source.options)
 
 
 def _require_connector(spark: Any, name: str) -> None:

@@ -24,6 +24,7 @@ _TYPES = frozenset(ddl.TYPES) | {
 _BRACKETS = re.compile(r"<.*>|\([^)]*\)|'[^']*'|\"[^\"]*\"", re.DOTALL)
 """What belongs to a type or is a comment; from the first to the last, as structs have structs."""
 _COLUMN = re.compile(r"(?:^|,)\s*`?(?P<column>\w+)`?\s*:?\s+(?P<type>\w+)")
+_NAME = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>\w+))[\s:]")
 
 
 def text(given: Any, name: str) -> str:
@@ -44,6 +45,16 @@ def schema(given: Any, name: str) -> str:
                 "is none",
             )  # fmt: skip
     return str(given)
+
+
+def column_names(schema: str) -> list[str]:
+    """Of the columns of a schema; none where one of them cannot be read here.
+
+    >>> column_names("ts timestamp, `the price` decimal(10, 2)"), column_names("`a,b` int")
+    (['ts', 'the price'], [])
+    """
+    found = [_NAME.match(column) for column in _BRACKETS.sub(_blank, schema).split(",")]
+    return [one["quoted"] or one["plain"] for one in found if one] if all(found) else []
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -21,6 +21,7 @@ from sash.operators.folding.early_panes import Early
 from sash.operators.folding.fold_ranges import compiles
 from sash.operators.folding.panes import Panes, pane_grid
 from sash.operators.windows.windowers import vectorised
+from sash.semantics.durations import Duration
 from sash.semantics.run_as_engine import EngineWindow, declared_window
 from sash.semantics.window import Context, ContextFreeWindow, IntervalWindow, Window
 from sash.semantics.windows import SlideByTimeWindow, SlideByTupleWindow
@@ -97,6 +98,15 @@ class SparkFold:
 
 
 @dataclass(frozen=True)
+class OwnWatermark:
+    """A watermark that a stream came with, which judges its rows."""
+
+    words: str
+    delay: Duration | None
+    """How far it is behind the newest time, where that is known."""
+
+
+@dataclass(frozen=True)
 class Facts:
     """All that a plan depends on, but for the constants of the machine."""
 
@@ -122,6 +132,9 @@ class Facts:
 
     spark: SparkFold | None = None
     """None where nothing is computed by Spark itself."""
+
+    own_watermark: OwnWatermark | None = None
+    """None where the query sets the watermark."""
 
     @property
     def streaming(self) -> bool:

@@ -2,6 +2,7 @@
 
 epoch_store.py       the commit rule, once for all stores
 files.py             a store of files, on any file system that Arrow opens
+kept_facts.py        facts read from JSON: numbers that such state can have
 lmdb.py              an embedded store: larger than memory, shared by the processes of a host
 lmdb_damage.py       what can be known of a damaged LMDB file, and what to do about it
 lmdb_environment.py  one open LMDB environment per process and file

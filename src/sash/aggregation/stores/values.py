@@ -38,7 +38,7 @@ _DTYPES = frozenset(
 
 _UNREADABLE = (
     ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError, OSError,
-    RecursionError, TypeError, ValueError, struct.error,
+    RecursionError, TypeError, ValueError, struct.error, zlib.error,
 )  # fmt: skip
 """Arrow's errors are among them."""
 

@@ -10,6 +10,7 @@ pane_operator.py        the pane-level query on a stream: it decides what is lat
 pending_events.py       events that are not final yet
 pending_log.py          events that wait, as an arena keeps them between two batches: a log
 reported_windows.py     what was reported of the windows that may still change
+shared_look_backs.py    look-backs of one of several workers that share a key
 state.py                what is kept of all keys of a bucket, between two batches and beyond processes
 state_layout.py         how the windows of a query are kept: which share a lane, and where all lies
 window_in_state.py      one window of the query: its kind, and where its memory lies

@@ -18,6 +18,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.stores.kept_facts import require_times
 from sash.aggregation.stores.values import reading, seal_json, unseal_json
 from sash.arrays import Ints, Mask
 from sash.operators.answer import Answer
@@ -57,7 +58,9 @@ class PanePartsOperator:
 
     def resume(self, header: bytes, chunks: Mapping[int, bytes]) -> None:
         with reading("the state of panes"):
-            self.clock.value = unseal_json(HEADER, header)["watermark"]
+            facts = unseal_json(HEADER, header)
+            require_times(facts, "watermark")
+            self.clock.value = facts["watermark"]
         self._folded = []
 
     def save(self) -> Saved:

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregation.kernels.state import rings
+from sash.aggregation.stores.kept_facts import require_counts, require_times
 from sash.aggregation.stores.values import reading, seal, unseal
 from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
@@ -220,6 +221,8 @@ class OperatorState(ABC):
         if not self.arena.acquire():
             self._work_on(Arena.anonymous(self.plan.tables))
         self.journal = Journal(None if header is None else JournalHead.of(header), chunks)
+        if not self.journal.head.since.keys() <= set(self.bound.aggregates):
+            raise CorruptValue("the header of an operator names aggregates that the query does not have")
         if header is None:
             self.reset()
         else:
@@ -295,6 +298,9 @@ class OperatorState(ABC):
         }  # fmt: skip
 
     def restore_facts(self, facts: Mapping[str, Any]) -> None:
+        with reading("what is known of a stream"):
+            require_times(facts, "clock", "horizon", "settled")
+            require_counts(facts, "arrived", "turned")
         self.clock.value, self.clock.horizon = facts["clock"], facts["horizon"]
         self.settled, self.arrived, self.turned = (facts[n] for n in ("settled", "arrived", "turned"))
 

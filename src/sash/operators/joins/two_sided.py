@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.aggregation.stores.kept_facts import require_counts, require_times
 from sash.aggregation.stores.values import reading, require_layout, seal_json, unseal_json
 from sash.arrays import Ints, Mask
 from sash.operators.columns.times import to_integers
@@ -117,6 +118,9 @@ class TwoSidedOperator(ABC):
 
     def _restore(self, facts: dict[str, Any], chunks: Mapping[int, bytes]) -> None:
         require_layout("the state of a join", facts.get("layout"), LAYOUT)
+        require_times(facts, "watermark")
+        require_counts(facts, "chunks")
+        require_counts(facts["arrived"], *(side.value for side in Side))
         self.watermark = facts["watermark"]
         self._chunks.count, self._chunks.stored = facts["chunks"], chunks
         self._arrived = {side: facts["arrived"][side.value] for side in Side}

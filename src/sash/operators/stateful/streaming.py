@@ -25,6 +25,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregation.stores.kept_facts import require_counts, require_times
 from sash.aggregation.stores.values import reading, require_layout, seal, seal_json, unseal, unseal_json
 from sash.arrays import Ints, Mask
 from sash.errors import CorruptValue
@@ -215,6 +216,8 @@ class OperatorOnStream:
         else:
             require_layout("the state of an operator", layout, LAYOUT)
         with reading("the state of an operator"):
+            require_times(facts, "watermark")
+            require_counts(facts, "chunks", "taken")
             self.watermark, self.chunks, taken = facts["watermark"], facts["chunks"], int(facts["taken"])
             self._saved = frozenset([*facts["tuples"], *facts["windows"]])
             for number in facts["tuples"]:

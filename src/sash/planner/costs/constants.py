@@ -16,11 +16,12 @@ its events.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -169,17 +170,28 @@ def _scaled(spark: SparkCosts, factor: float) -> SparkCosts:
 def keep(measured: ProcessCosts | SparkCosts) -> Path:
     """Write measured constants beside those of the other part, for this process and all later ones."""
     part = PROCESS if isinstance(measured, ProcessCosts) else SPARK
-    kept = _kept()
-    if part == SPARK:
-        kept.pop(QUERIES, None)  # relative to what was kept before
-    dates = kept.get(CALIBRATED)
-    today = {**(dates if isinstance(dates, dict) else {}), part: datetime.now(UTC).date().isoformat()}
-    return _write({**kept, part: asdict(measured), CALIBRATED: today})
+    with _alone():
+        kept = _kept()
+        if part == SPARK:
+            kept.pop(QUERIES, None)  # relative to what was kept before
+        dates = kept.get(CALIBRATED)
+        today = {**(dates if isinstance(dates, dict) else {}), part: datetime.now(UTC).date().isoformat()}
+        return _write({**kept, part: asdict(measured), CALIBRATED: today})
 
 
-def keep_seen(seen: SeenBatches) -> Path:
-    """Write what queries have shown beside what was measured."""
-    return _write({**_kept(), QUERIES: asdict(seen)})
+def keep_seen(change: Callable[[Costs], SeenBatches]) -> Path:
+    """Write what queries have shown beside what was measured, given the constants as they are by now."""
+    with _alone():
+        costs.cache_clear()  # another process may have written
+        return _write({**_kept(), QUERIES: asdict(change(costs()))})
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """No other process changes the file between what is read of it here and what is written."""
+    with path().with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+        yield
 
 
 def _write(content: Mapping[str, object]) -> Path:

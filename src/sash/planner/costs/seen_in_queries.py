@@ -17,7 +17,7 @@ from math import exp, log
 from statistics import median
 from typing import Literal
 
-from sash.planner.costs.constants import SeenBatches, costs, keep_seen
+from sash.planner.costs.constants import Costs, SeenBatches, keep_seen
 
 LEAST = 20
 """Batches from which on a median is worth something."""
@@ -36,10 +36,12 @@ def learn(constant: Literal["epoch", "stateful"], nanoseconds: Sequence[float]) 
     """From small batches of a query: whether anything was kept."""
     if len(nanoseconds) < LEAST or not is_wanted():
         return False
-    costs.cache_clear()  # another process may have written
-    now = costs()
-    base = getattr(now.spark, constant) / now.seen.factor
-    keep_seen(merged(now.seen, median(nanoseconds) / base, len(nanoseconds), calibrated=now.spark_measured))
+
+    def seen(now: Costs) -> SeenBatches:
+        base = getattr(now.spark, constant) / now.seen.factor
+        return merged(now.seen, median(nanoseconds) / base, len(nanoseconds), calibrated=now.spark_measured)
+
+    keep_seen(seen)
     return True
 
 

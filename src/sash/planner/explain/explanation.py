@@ -17,6 +17,7 @@ from sash.operators.patterns.stages import levels_of
 from sash.planner.explain.advice import advice
 from sash.planner.explain.algorithm import FoldAlgorithm, algorithm_of
 from sash.planner.explain.report_rule_text import (
+    NEWEST,
     emitted_latest,
     emitted_rolling,
     reported,
@@ -177,9 +178,15 @@ def _rows(bound: BoundQuery) -> Literal["window", "event", "key"]:
 def _reported(bound: BoundQuery, facts: Facts) -> str:
     if not facts.streaming and waits_for_nothing(bound.query):
         return reported_at_once(bound.query, per=_rows(bound))
+    own = facts.own_watermark
+    newest = NEWEST if own is None else own.words
     if isinstance(bound, BoundLatest):
-        return emitted_latest(bound.query, streaming=facts.streaming)
-    return emitted_rolling(bound.query) if isinstance(bound, BoundRolling) else reported(bound.query)
+        rule = emitted_latest(bound.query, streaming=facts.streaming, newest=newest)
+    elif isinstance(bound, BoundRolling):
+        rule = emitted_rolling(bound.query, newest=newest)
+    else:
+        rule = reported(bound.query, newest=newest)
+    return rule if own is None else f"{rule}; start(sink, late=…) writes the rows that are later"
 
 
 def _windows(bound: BoundQuery, facts: Facts) -> tuple[WindowExplanation, ...]:

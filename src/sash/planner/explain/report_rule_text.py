@@ -13,12 +13,14 @@ from sash.semantics.query import Query, When
 from sash.semantics.window import Window
 from sash.semantics.windows import SessionWindow, SlideByTupleWindow
 
+NEWEST = "newest time"
+"""What the watermark is behind, where the stream comes with none of its own."""
 REST = "the rest at the end of the input"
 
 
-def reported(query: Query) -> str:
+def reported(query: Query, *, newest: str = NEWEST) -> str:
     """When a window of this query is reported, and when again."""
-    parts = [f"{_often(query)}{_closes(query)}"]
+    parts = [f"{_often(query)}{_closes(query, newest)}"]
     if query.allowed_lateness.length:
         parts.append(f"corrected for {query.allowed_lateness} after that")
     if query.empty:
@@ -48,14 +50,14 @@ def reported_at_once(query: Query, *, per: str) -> str:
     return f"{verb}once: the input is complete, so no {per} waits for later events{empty}"
 
 
-def emitted_rolling(query: Query) -> str:
+def emitted_rolling(query: Query, *, newest: str = NEWEST) -> str:
     """When the row of an event is emitted.
 
     >>> from sash.semantics.windows import slide_by_tuple
     >>> emitted_rolling(Query((slide_by_tuple(5, 1),), flush=False))
     'once, when the watermark (newest time) passes its event'
     """
-    passed = f"when the watermark ({_newest(query)}) passes its event"
+    passed = f"when the watermark ({_behind(query, newest)}) passes its event"
     if query.emit.when is When.ARRIVAL:
         rule = f"with the batch of its event, and with its next revision; final {passed}"
     else:
@@ -63,7 +65,7 @@ def emitted_rolling(query: Query) -> str:
     return f"{rule}; {REST}" if query.flush else rule
 
 
-def emitted_latest(query: Query, *, streaming: bool) -> str:
+def emitted_latest(query: Query, *, streaming: bool, newest: str = NEWEST) -> str:
     """When the row of a key is emitted.
 
     >>> from sash.semantics.query import Emit
@@ -75,7 +77,7 @@ def emitted_latest(query: Query, *, streaming: bool) -> str:
     if not streaming:
         return "at the end of the input; now is the newest time"
     every = f", a multiple of {query.emit.period}" if query.emit.period.length else ""
-    rule = f"when the row of a key changes; now is the watermark ({_newest(query)}){every}"
+    rule = f"when the row of a key changes; now is the watermark ({_behind(query, newest)}){every}"
     return f"{rule}; at the end the newest time" if query.flush else rule
 
 
@@ -92,14 +94,14 @@ def _often(query: Query) -> str:
             return f"reported every {query.emit.period} while it changes, and "
 
 
-def _closes(query: Query) -> str:
+def _closes(query: Query, newest: str) -> str:
     if query.order is Order.ARRIVAL:
         return "when the event that closes it has arrived"
     # An event at the very end still joins a session, or the look-back of its trigger.
     passes = [_passes(window) for window in query.windows]
     end = "passes its end" if all(passes) else "reaches its end"
     others = " (passes it, for sessions and look-backs)" if any(passes) and not all(passes) else ""
-    return f"when the watermark ({_newest(query)}) {end}{others}"
+    return f"when the watermark ({_behind(query, newest)}) {end}{others}"
 
 
 def _passes(window: Window) -> bool:
@@ -108,5 +110,5 @@ def _passes(window: Window) -> bool:
     return isinstance(window, SlideByTupleWindow)
 
 
-def _newest(query: Query) -> str:
-    return f"newest time − {query.delay}" if query.delay.length else "newest time"
+def _behind(query: Query, newest: str) -> str:
+    return f"{newest} − {query.delay}" if query.delay.length else newest

@@ -62,6 +62,10 @@ def state_of(bound: BoundQuery, plan: Plan) -> State:
         held = "panes" if plan.pattern is None and facts.folded_by_spark else "rows"
         amount = f"each task has the {held} of its keys in memory while it runs"
         return State("nothing", amount, 0, width, f"with the {held} of the busiest task")
+    own = facts.own_watermark
+    if own is not None and own.delay is not None:  # what it allows waits too
+        delay = Duration(bound.query.delay.length + own.delay.length, own.delay.unit)
+        bound = replace(bound, query=replace(bound.query, delay=delay))
     agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
     return _copied(_kept(bound, StatePlan(bound, rows=agnostic)), 1 if agnostic else _holders(plan))
 

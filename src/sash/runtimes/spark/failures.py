@@ -30,6 +30,14 @@ _NO_DRIVER = (
     "Spark has no JDBC driver for this URL: add it with the setting spark.jars.packages, such as "
     f"{POSTGRESQL}, or spark.jars, and name its class with driver=… if it is not found"
 )
+_OTHER_HEADER = (
+    "the columns of a csv file must be those of the schema, in their order; those that are read are {0} in "
+    "the header of {2}, and {1} in the schema"
+)
+_CSV_HEADER = re.compile(
+    r"CSV header [^\n]*\n\s*Header[^:]*: (.+?)(?:\n\s*S|, s)chema[^:]*: (.+)\n[\s\S]*?file: (\S+)"
+)
+"""By name or by number."""
 _OURS = re.compile(r"sash\.errors\.(\w+): (.+)")
 _CAUSES = (
     (re.compile(r"ModuleNotFoundError: No module named 'sash'()"), _NO_SASH),
@@ -40,6 +48,7 @@ _CAUSES = (
     (re.compile(r"connecting to ([^\s:]+):(\d+)\. Connection refused"), _NOBODY),  # redis
     (re.compile(r"Connection to ([^\s:]+):(\d+) refused"), _NOBODY),  # PostgreSQL
     (re.compile(r"SQLException: No suitable driver()"), _NO_DRIVER),
+    (_CSV_HEADER, _OTHER_HEADER),
     (re.compile(r"java\.net\.(?:UnknownHost|Connect)Exception: (.+)"), "no connection: {0}"),
     (re.compile(r"Mkdirs failed to create (?:file:)?(\S+?)(?:/_temporary\S*)? "), "{0} cannot be created"),
     (re.compile(r"\S+ \((Permission denied)\)"), "{0}"),

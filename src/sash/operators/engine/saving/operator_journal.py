@@ -19,6 +19,7 @@ another query) is emptied and built again from snapshot and journal.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
@@ -27,7 +28,9 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from sash.aggregation.stores.kept_facts import require_counts, require_times
 from sash.aggregation.stores.values import reading, require_layout, seal_json, unseal_json
+from sash.errors import CorruptValue
 from sash.operators.engine.saving import recent_entries, snapshot
 from sash.operators.engine.saving.journal_entries import (
     Entry,
@@ -57,6 +60,11 @@ TOGETHER = 1 << 18
 """How many rows are replayed at once."""
 FAN = 32
 """How many entries, or runs, are put together."""
+
+
+NAMED = 1 << 18
+"""Chunks that a header may name: of a megabyte each, far more than one bucket has."""
+_COUNTS = ("snapshot_first", "parts", "next", "young", "snapshot_bytes", "journal_bytes", "keys")
 
 
 class EntryRun(NamedTuple):
@@ -97,7 +105,15 @@ class JournalHead:
         with reading("the header of an operator"):
             facts = unseal_json(HEADER, header)
             require_layout("the state of a query", facts.get("layout"), LAYOUT)
-            return cls(**facts | {"runs": tuple(EntryRun(*run) for run in facts["runs"])})
+            head = cls(**facts | {"runs": tuple(EntryRun(*run) for run in facts["runs"])})
+            require_counts(facts, *_COUNTS)
+            require_times(facts, "watermark")
+            require_times(head.since, *head.since)
+            for run in head.runs:
+                require_counts(run._asdict(), *EntryRun._fields)
+            if not 0 <= head.snapshot_ratio < math.inf or None in head.since.values():
+                raise ValueError(f"a ratio of {head.snapshot_ratio}, and aggregates since {head.since}")
+            return head
 
     def sealed(self) -> bytes:
         return seal_json(HEADER, asdict(self))
@@ -260,7 +276,7 @@ class Journal:
 def chunks_of(header: bytes) -> frozenset[int]:
     """The numbers of all chunks that a header names."""
     head = JournalHead.of(header)
-    return frozenset(range(head.snapshot_first, head.begin)) | _numbers(head.spans)
+    return _numbers([(head.snapshot_first, head.begin), *head.spans])
 
 
 def _is_small(spans: list[tuple[int, int]]) -> bool:
@@ -269,6 +285,8 @@ def _is_small(spans: list[tuple[int, int]]) -> bool:
 
 
 def _numbers(spans: list[tuple[int, int]]) -> frozenset[int]:
+    if sum(max(end - begin, 0) for begin, end in spans) > NAMED:
+        raise CorruptValue("the header of an operator names more chunks than there can be")
     return frozenset(number for begin, end in spans for number in range(begin, end))
 
 

@@ -155,5 +155,5 @@ def _among(numbers: Ints, written: list[Any]) -> Mask:
         return np.zeros(len(numbers), np.bool_)
     places = numbers - least
     inside: Mask = (places >= 0) & (places < count)
-    inside[inside] = row_bits.from_text(text, count)[places[inside]]
+    inside[inside] = row_bits.chosen_at(text, count, places[inside])
     return inside

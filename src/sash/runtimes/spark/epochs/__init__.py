@@ -8,6 +8,7 @@ epoch_journal.py    what the driver remembers from batch to batch
 epoch_watermark.py  how far time has come
 operator_in_store.py  the operator of a bucket in its store
 epoch_step.py       what a task does with its buckets
+sharing_step.py     the same where several buckets share the look-backs of hot keys
 one_task.py         which batches are packed and computed in one task
 epoch_answers.py    how rows leave the step
 epoch_metering.py   what a batch took, and what a controller sees of it

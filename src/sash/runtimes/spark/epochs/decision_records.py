@@ -4,12 +4,13 @@
                `sql_folding/epoch_fold.py` decides
     tasks      one task for packing and step, or two stages: `epochs/one_task.py`
     windows    which buckets hand windows out: `streaming/hot_keys/choose_busy_buckets.py`
+    keys       whose look-backs several buckets share: `streaming/hot_keys/choose_shared_keys.py`
     plan       whether the keys are as uneven as the plan took them to be: `epochs/assumed_skew.py`
 
 Nothing is decided here: these are the records of it. None of it is a part of the state, so that every batch
-can be computed in another way than the last one; but for the plan, which a checkpoint keeps: of that a
-record has what another checkpoint would begin with. The progress of a query has the records beside its
-counts, and the live page shows them.
+can be computed in another way than the last one; but for keys, which the journal of epochs has, and for the
+plan, which a checkpoint keeps: of that a record has what another checkpoint would begin with. The progress
+of a query has the records beside its counts, and the live page shows them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Decision:
     one task: the batch before had 200 events
     """
 
-    about: Literal["panes", "tasks", "windows", "plan"]
+    about: Literal["panes", "tasks", "windows", "keys", "plan"]
     choice: str
     why: str
 

@@ -36,19 +36,27 @@ class EpochAnswers:
         return len(self.schemas) > 1
 
     @cached_property
-    def schema(self) -> pa.Schema:
+    def emitted(self) -> pa.Schema:
         if not self.marked:
             (only,) = self.schemas.values()
             return only
-        rows = [
-            pa.field(f"rows_{number}", pa.struct(list(one)))
-            for number, one in enumerate(self.schemas.values())
-        ]
+        rows = [pa.field(self._rows(output), pa.struct(list(one))) for output, one in self.schemas.items()]
         return pa.schema([pa.field(OUTPUT, pa.int64()), *rows])
 
     @cached_property
     def struct(self) -> StructType:
-        return struct_of(self.schema)
+        return struct_of(self.emitted)
+
+    def _rows(self, output: str) -> str:
+        return f"rows_{list(self.schemas).index(output)}"
+
+    def column(self, output: str, name: str) -> str:
+        """What Spark calls a column of an output, where there are several."""
+        return f"{self._rows(output)}.{name}"
+
+    def rows_of(self, output: str, emitted: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of an output, of rows that are all its."""
+        return pa.RecordBatch.from_struct_array(emitted[self._rows(output)])
 
     def batches(self, tables: OutputTables) -> Iterator[pa.RecordBatch]:
         """The rows of each output."""
@@ -57,7 +65,7 @@ class EpochAnswers:
                 yield self._batch(list(self.schemas).index(output), part)
 
     def _batch(self, number: int, part: pa.Table) -> pa.RecordBatch:
-        schema = self.schema
+        schema = self.emitted
         (rows,) = part.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=part.schema)]
         if not self.marked:
             return rows.cast(schema)
@@ -71,4 +79,4 @@ class EpochAnswers:
         if not self.marked:
             return emitted.select("*")  # a function may unpersist its rows, and these are kept for others
         mine = rows_of_output(emitted, self.schemas, output)
-        return mine.select(f"rows_{list(self.schemas).index(output)}.*")
+        return mine.select(f"{self._rows(output)}.*")

@@ -7,6 +7,8 @@ The input of each batch is elsewhere: in the journal of every bucket (`engine/sa
     query      the description of the query that the state belongs to
     buckets    which of them have state; the first journals do not have it
     layout     of all these; the first journals do not have it
+    shared     the keys whose look-backs several buckets share in the next batch, and whether these buckets
+               have state (`operators.look_back_regimes`); most journals do not have it
     checkpoint where its checkpoint is, for whoever finds the state of one that was deleted
 
 Spark has no part in this watermark: it is a number that the batches before have left behind. A batch
@@ -21,6 +23,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +32,17 @@ from pyarrow import fs
 from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.values import reading, require_layout
 from sash.errors import EpochError, StoreError
+from sash.operators.engine import Change
+from sash.operators.look_back_regimes import Regime
 from sash.runtimes.spark.files.open_files import located
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical
+from sash.runtimes.spark.streaming.hot_keys.keys_of_batch import regimes_as_json, regimes_in
 
 QUERY, NEWEST, CHECKPOINT, BUCKETS = b"query", b"newest", b"checkpoint", b"buckets"
-LAYOUT_KEY, LAYOUT = b"layout", 1
+SHARED = b"shared"
+LAYOUT_KEY, LAYOUT, WITH_SHARED_KEYS = b"layout", 1, 2
+"""The second one while keys are shared: who does not know of that would look for their events elsewhere."""
 QUERIES = "queries"
 """Of what is under QUERY: several that run together, by name."""
 
@@ -61,7 +69,9 @@ class EpochJournal:
                 f"the checkpoint is at micro-batch {epoch} and the state at {store.epoch}: they do "
                 f"not belong together ({error}); give the query a checkpoint location of its own"
             ) from error
-        kept, layout, begun, *newest = store.get_many([QUERY, LAYOUT_KEY, BUCKETS, *self._keys])
+        kept, layout, begun, shared, *newest = store.get_many(
+            [QUERY, LAYOUT_KEY, BUCKETS, SHARED, *self._keys]
+        )
         require_journal_layout(layout)
         if epoch > 0 and kept is None:
             raise lost("the journal", epoch - 1)
@@ -73,6 +83,8 @@ class EpochJournal:
             """Of each input; 0 where nothing has come yet."""
             self.begun = frozenset[int]() if begun is None else frozenset(map(int, json.loads(begun)))
             """The buckets that have state."""
+            self.shared = SharedKeysKept.of(shared)
+            """The keys that are shared in this batch."""
 
     def _compare(self, kept: bytes | None) -> None:
         if kept is not None:
@@ -80,13 +92,48 @@ class EpochJournal:
         self.change = None if kept is None else change_of(kept, self._description)
         """What has become of the aggregates since the batch before, if anything."""
 
-    def commit(self, newest: Sequence[int], saved: Iterable[int] = ()) -> None:
-        """The batch is done, time has come so far on each input, and these buckets were saved."""
+    def require_sharing(self, *, shares: bool) -> None:
+        """DifferentQuery where keys are shared in this batch, and the query cannot do so."""
+        if self.shared.regimes:
+            _require_sharing(self.shared.regimes, self.change, shares=shares)
+
+    def commit(
+        self, newest: Sequence[int], saved: Iterable[int] = (), shared: tuple[Regime, ...] = ()
+    ) -> None:
+        """The batch is done, time has come so far on each input, these buckets were saved, and these keys
+        are shared in the next batch."""
         times = {key: json.dumps(time).encode() for key, time in zip(self._keys, newest, strict=True)}
         begun = json.dumps(sorted(self.begun.union(saved))).encode()
-        facts = {QUERY: canonical(self._description), LAYOUT_KEY: b"%d" % LAYOUT, BUCKETS: begun}
+        layout = WITH_SHARED_KEYS if shared else LAYOUT
+        facts = {QUERY: canonical(self._description), LAYOUT_KEY: b"%d" % layout, BUCKETS: begun}
+        if shared or self.shared != SharedKeysKept():
+            facts[SHARED] = bytes(SharedKeysKept(shared, served=bool(self.shared.regimes)))
         self._store.put_many({**facts, CHECKPOINT: self._checkpoint, **times})
         self._store.commit(self._epoch)
+
+
+@dataclass(frozen=True)
+class SharedKeysKept:
+    """What a journal has of keys that several buckets share."""
+
+    regimes: tuple[Regime, ...] = ()
+    """Of the next batch."""
+    served: bool = False
+    """Whether the buckets that share keys were there in this batch: where not, they begin with nothing."""
+
+    @classmethod
+    def of(cls, kept: bytes | None) -> SharedKeysKept:
+        """
+        >>> SharedKeysKept.of(bytes(SharedKeysKept(served=True)))
+        SharedKeysKept(regimes=(), served=True)
+        """
+        if kept is None:
+            return cls()
+        served, *regimes = json.loads(kept)
+        return cls(regimes_in(regimes), bool(served))
+
+    def __bytes__(self) -> bytes:
+        return json.dumps([self.served, *regimes_as_json(self.regimes)]).encode()
 
 
 def require_same_query(
@@ -103,6 +150,24 @@ def require_same_query(
         raise refused(f"by a query that is not elastic, or has another store: there is no state in {name}")
 
 
+def require_sharing(store: EpochStore, description: Mapping[str, Any], *, shares: bool) -> None:
+    """The same before the first batch."""
+    kept, shared = store.get_many([QUERY, SHARED])
+    if kept is not None and shared is not None:
+        with reading("the journal of epochs"):
+            regimes = SharedKeysKept.of(shared).regimes
+        _require_sharing(regimes, change_of(kept, description), shares=shares)
+
+
+def _require_sharing(regimes: tuple[Regime, ...], change: Change | None, *, shares: bool) -> None:
+    if regimes and not shares:
+        raise refused(
+            "by a query that shares look-backs of hot keys just now, which elastic= and online= exclude"
+        )
+    if regimes and change is not None:
+        raise refused("by a query with other aggregates, and shares look-backs of hot keys just now")
+
+
 def lost(what: str, epoch: int) -> StoreError:
     """Of what the store had after an epoch, and has no more."""
     return StoreError(
@@ -115,7 +180,8 @@ def lost(what: str, epoch: int) -> StoreError:
 def require_journal_layout(kept: bytes | None) -> None:
     """StoreError unless this version reads what is beside it."""
     found = "1" if kept is None else kept.decode(errors="replace")
-    require_layout("the journal of epochs", int(found) if found.isdecimal() else found, LAYOUT)
+    if found != str(WITH_SHARED_KEYS):
+        require_layout("the journal of epochs", int(found) if found.isdecimal() else found, LAYOUT)
 
 
 def _require_alone(kept: bytes) -> None:

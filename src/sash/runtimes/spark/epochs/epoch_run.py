@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -33,19 +33,27 @@ from sash.arrays import Floats, Ints
 from sash.errors import StoreError
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.instance_of_share import Assignment, balanced, checked
+from sash.operators.look_back_regimes import Regime
 from sash.runtimes.spark.epochs.assumed_skew import AssumedSkew
 from sash.runtimes.spark.epochs.decision_records import Decision
 from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
-from sash.runtimes.spark.epochs.epoch_journal import EpochJournal, require_same_query, where
+from sash.runtimes.spark.epochs.epoch_journal import (
+    EpochJournal,
+    require_same_query,
+    require_sharing,
+    where,
+)
 from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.epochs.epoch_step import EpochStep, SavedCounts, TaskReport, TaskReports, saved_by
 from sash.runtimes.spark.epochs.epoch_watermark import EpochClock
 from sash.runtimes.spark.epochs.executors import ExecutorDegree
 from sash.runtimes.spark.epochs.one_task import OneTask
+from sash.runtimes.spark.epochs.sharing_step import SharingStep
 from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.micro_batch_jobs import WholeJobs
 from sash.runtimes.spark.packing.blocks import PACKED_BUCKET
+from sash.runtimes.spark.packing.outputs import REPORTS
 from sash.runtimes.spark.packing.row_packing import RowPacking, TooLarge
 from sash.runtimes.spark.packing.time_of_batch import task_sql
 from sash.runtimes.spark.sinks.folder import FolderSink
@@ -54,6 +62,10 @@ from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import QUERY_ID
 from sash.runtimes.spark.state.fingerprint import without_buckets
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import Delivery
+from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
+from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing
+from sash.runtimes.spark.streaming.hot_keys.key_loads import together
+from sash.runtimes.spark.streaming.hot_keys.keys_of_batch import SharedKeys, set_shared_keys
 from sash.runtimes.spark.streaming.watermark_to_tasks import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
@@ -62,6 +74,8 @@ BUCKET_COUNT = "elastic buckets"
 """Of a description: the word is in the state of queries."""
 FADING = 0.8
 """What is left of a load one batch later."""
+FADING_SHARED = 0.2
+"""The same while keys are shared: what their owners had before is no load any more."""
 TOLERANCE = 0.25
 """Of loads: a bucket that moves is loaded by another worker."""
 DEFAULT: Assignment = partial(balanced, tolerance=TOLERANCE)
@@ -90,16 +104,20 @@ class ElasticRun:
     """Which batches are packed and computed in one task; None: `elastic` decides alone."""
     skew: AssumedSkew | None = None
     """What the plan took the keys to be; None: there is no plan to compare with."""
+    windows: SharingOut | None = None
+    """Which buckets hand windows out; None: none ever does."""
     executors: ExecutorDegree | None = None
     """None: their number is not changed."""
+    sharing: KeySharing | None = None
+    """Which keys are so hot that several buckets share their look-backs; None: none ever is."""
     on_arrival: bool = False
     """Whether nearly every batch with events has rows."""
     assign: Assignment = DEFAULT
     """f_μ as a function: of the buckets and tasks of a batch."""
     mapping: Ints | None = None
     """f_μ of the batch before: the task of each bucket."""
-    load: Floats | None = None
-    """What each bucket has cost lately, as bytes of its blocks."""
+    _all_load: Floats | None = field(default=None, init=False)
+    """What each bucket has cost lately, and after these each that shares keys."""
     _delivery: Delivery | None = field(default=None, init=False)
     _reports: Accumulator[dict[tuple[int, int], TaskReport]] | None = field(default=None, init=False)
     """One for all epochs: Spark forgets none."""
@@ -124,16 +142,17 @@ class ElasticRun:
                 self._jobs.plan(arriving.sparkSession)  # a function may have had its own settings
                 reports = self._answered(arriving, epoch, journal, in_one_task=False)
             newest = next(iter(reports.values())).newest
-            journal.commit(newest, saved_by(reports.values()))
+            saved = saved_by(reports.values()).intersection(self.stage.buckets)
+            journal.commit(newest, saved, self._shared_next(journal, reports.values(), newest))
         end = time.monotonic()
         waited = 0.0 if self._ended is None else start - self._ended
         self._ended = end
-        self._weigh(reports.values())
+        self._weigh(reports.values(), fading=FADING_SHARED if journal.shared.regimes else FADING)
         self._measure(
             BatchMetrics(
                 batch=epoch, watermark=self.clock.watermark(newest), began=began, waited=waited,
                 in_one_task=in_one_task,
-                decisions=self._decided(in_one_task=in_one_task, too_large=too_large),
+                decisions=self._decided(epoch, journal, in_one_task=in_one_task, too_large=too_large),
                 seconds=end - start, newest=max(newest), keys=sum(keys for keys, _ in self._held.values()),
                 state_bytes=sum(size for _, size in self._held.values()),
                 **metrics_of(list(reports.values()), self.queries, within=end - start),
@@ -142,14 +161,20 @@ class ElasticRun:
         if self.executors is not None:
             self.executors.after()
 
-    def _weigh(self, reports: Iterable[TaskReport]) -> None:
+    def _weigh(self, reports: Iterable[TaskReport], *, fading: float) -> None:
         """What the blocks of this batch add to the load of their buckets, and what these hold now."""
-        load = np.zeros(len(self.stage.buckets)) if self.load is None else FADING * self.load
+        places = dict(zip(self.stage.buckets, range(len(self.stage.buckets)), strict=True))
+        load = np.zeros(2 * len(places)) if self._all_load is None else fading * self._all_load
         for report in reports:
-            places = [self.stage.buckets.index(bucket) for bucket in report.load]
-            load[places] += list(report.load.values())
+            # Buckets that share keys have the numbers that follow.
+            load[[places.get(bucket, bucket) for bucket in report.load]] += list(report.load.values())
             self._held |= report.held
-        self.load = load
+        self._all_load = load
+
+    @property
+    def load(self) -> Floats | None:
+        """What each bucket of keys has cost lately, as bytes of its blocks."""
+        return None if self._all_load is None else self._all_load[: len(self.stage.buckets)]
 
     @property
     def queries(self) -> Sequence[str]:
@@ -184,6 +209,7 @@ class ElasticRun:
         begun = bool(HadoopFolder(spark, f"{self.checkpoint}/commits").sizes())
         with home.journal() as store:
             self._require_same(store, begun=begun)
+            require_sharing(store, self.description, shares=self.sharing is not None)
 
     def _require_same(self, store: EpochStore, *, begun: bool) -> None:
         name = self.elastic.store.partition(":")[0]
@@ -203,20 +229,30 @@ class ElasticRun:
     ) -> dict[int, TaskReport]:
         """Step and sinks; what each task of the step reports."""
         degree = 1 if in_one_task else self.elastic.degree(list(self.meter.samples))
-        tasks = None if in_one_task else self._assigned(degree)
+        tasks = None if in_one_task else self._assigned(degree, sharing=bool(journal.shared.regimes))
         if self.executors is not None:
             self.executors.before(degree)
         if self._reports is None:
             self._reports = arriving.sparkSession.sparkContext.accumulator({}, TaskReports())
         milliseconds = self.clock.milliseconds(journal.newest)
         set_watermark(arriving.sparkSession, milliseconds)
+        shared = SharedKeys(journal.shared.regimes, milliseconds)
+        journal.require_sharing(shares=self.sharing is not None)
+        if self.sharing is not None:
+            set_shared_keys(arriving.sparkSession, shared)
         if self._delivery is None:
             self._delivery = Delivery(
                 tuple(self._answers.schemas), self._answers.opened, self.sinks, self.on_arrival, self._jobs,
                 self._answers.marked,
             )  # fmt: skip
         waiting = self._delivery.waiting(arriving.sparkSession, epoch)
-        folders = {output: sink for output, sink in waiting.items() if isinstance(sink, FolderSink)}
+        handed = REPORTS if self.windows is not None and self.windows.hands_out else None
+        # Reports of windows that are handed out are made behind the step, which cannot write them.
+        folders = {
+            output: sink
+            for output, sink in waiting.items()
+            if isinstance(sink, FolderSink) and output != handed
+        }
         targets = {
             output: sink.task_files(arriving.sparkSession, epoch, self.stage.schemas[output])
             for output, sink in folders.items()
@@ -237,7 +273,11 @@ class ElasticRun:
                 .mapInArrow(step, self._answers.struct)
             )
         others = {output: sink for output, sink in waiting.items() if output not in files}
+        if self.windows is not None:
+            emitted = self.windows.emitted(emitted, epoch)
         self._delivery.deliver(emitted, others, epoch)
+        if self.windows is not None:
+            self.windows.see()
         found = {task: report for (of, task), report in self._reports.value.items() if of == epoch}
         self._reports.value = {}
         if len(found) != degree:
@@ -247,15 +287,36 @@ class ElasticRun:
             folders[output].publish(arriving.sparkSession, epoch, target, written)
         return found
 
-    def _assigned(self, degree: int) -> tuple[int, ...] | None:
+    def _assigned(self, degree: int, *, sharing: bool) -> tuple[int, ...] | None:
         """The task of each bucket; None: bucket b has task b mod `degree`."""
-        buckets = len(self.stage.buckets)
-        mapping = self.assign(buckets, range(degree), before=self.mapping, load=self.load)
+        buckets, before = len(self.stage.buckets) * (2 if sharing else 1), self.mapping
+        if before is not None and len(before) != buckets:
+            before = np.append(before, np.full(buckets, -1))[:buckets]
+        load = None if self._all_load is None else self._all_load[:buckets]
+        mapping = self.assign(buckets, range(degree), before=before, load=load)
         self.mapping = checked(mapping, shares=buckets, instances=range(degree))
         return tuple(self.mapping.tolist())
 
     def _step(self, journal: EpochJournal, **how: Any) -> EpochStep:
-        return EpochStep(stage=self.stage, change=journal.change, begun=journal.begun, **how)
+        how |= {"stage": self.stage, "change": journal.change, "begun": journal.begun}
+        if self.sharing is None:
+            return EpochStep(**how)
+        regimes, least = journal.shared.regimes, self.sharing.least
+        shared = SharedKeys(regimes, self.clock.milliseconds(journal.newest))
+        return SharingStep(**how, shared=shared, served=journal.shared.served, least=least)
+
+    def _shared_next(
+        self, journal: EpochJournal, reports: Collection[TaskReport], newest: Sequence[int]
+    ) -> tuple[Regime, ...]:
+        """The keys whose look-backs several buckets share in the batch after this one."""
+        if self.sharing is None:
+            return ()
+        events = sum(report.counts.get("events", 0) for report in reports)
+        tasks = max(len(reports), self.elastic.degree(list(self.meter.samples)))
+        return self.sharing.next(
+            journal.shared.regimes, together(report.key_loads for report in reports), events=events,
+            tasks=tasks, newest=self.stage.clock.time(max(newest)), watermark=self.clock.watermark(newest),
+        )  # fmt: skip
 
     def _blocks(self, arriving: DataFrame, milliseconds: int) -> DataFrame:
         """What is shuffled to the step."""
@@ -270,7 +331,9 @@ class ElasticRun:
         fold, last = self.fold, self._last
         return fold is not None and (last is None or fold.pays(events=last.events, saved=last.saved))
 
-    def _decided(self, *, in_one_task: bool, too_large: bool) -> tuple[Decision, ...]:
+    def _decided(
+        self, epoch: int, journal: EpochJournal, *, in_one_task: bool, too_large: bool
+    ) -> tuple[Decision, ...]:
         """How this batch was computed, and why; before it is the last one."""
         found, last = [], self._last
         if self.fold is not None and not in_one_task:
@@ -282,6 +345,11 @@ class ElasticRun:
         if self.one_task is not None:
             why = "more came than one task should have" if too_large else self.one_task.why
             found.append(Decision("tasks", "one task" if in_one_task else "two stages", why))
+        if self.windows is not None:
+            found.extend(self.windows.decisions_of(epoch))
+        if self.sharing is not None:
+            shared = self.sharing.decision(journal.shared.regimes)
+            found.extend([] if shared is None else [shared])
         if self.skew is not None and self.load is not None and last is not None:
             found.extend(self.skew.contradicted(self.load, events=last.events))
         return tuple(found)

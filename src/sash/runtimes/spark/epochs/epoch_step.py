@@ -39,7 +39,9 @@ from sash.runtimes.spark.epochs.store_of_state import StateLocation
 from sash.runtimes.spark.packing.blocks import INPUT, NEWEST_AT, PACKED_BUCKET, PAYLOAD
 from sash.runtimes.spark.packing.time_of_batch import Stamps, is_stamp
 from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile
-from sash.runtimes.spark.streaming.bucket_call import PackedInput
+from sash.runtimes.spark.state.operators_in_state import Bucket
+from sash.runtimes.spark.streaming.bucket_call import BucketCall, PackedInput
+from sash.runtimes.spark.streaming.hot_keys.key_loads import KeyLoads, together
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
@@ -70,6 +72,8 @@ class TaskReport:
     saved: int = 0
     """Events that panes came for, less those panes."""
     held: SavedCounts = field(default_factory=dict)
+    key_loads: KeyLoads = field(default_factory=dict)
+    """Of keys that may be hot, where somebody looks."""
     files: dict[str, WrittenFile] = field(default_factory=dict)
     """What it has written itself, by output."""
 
@@ -163,7 +167,8 @@ class EpochStep:
         counts: Counter[str] = Counter()
         load: dict[int, int] = {}
         held: SavedCounts = {}
-        numbers = [bucket for bucket in stage.buckets if self.task_of(bucket) == task]
+        key_loads: list[KeyLoads] = []
+        numbers = [bucket for bucket in self.buckets if self.task_of(bucket) == task]
         stores = dict(zip(numbers, self.home.buckets(numbers), strict=True))
         fenced = False
         for bucket, blocks in _by_bucket(batches, numbers, stamps):
@@ -175,7 +180,9 @@ class EpochStep:
                 fenced = True
             self._go_back(bucket, stores[bucket])
             load[bucket] = sum(len(payload) for payload, _ in blocks)
-            tables, counted = self._serve(stage, bucket, blocks, stores[bucket], stamps.newest, held)
+            tables, counted = self._serve(
+                stage, bucket, blocks, stores[bucket], stamps.newest, held, key_loads
+            )
             counts.update(counted)
             for output in tables.keys() & files.keys():
                 files[output].write(tables.pop(output))
@@ -199,6 +206,7 @@ class EpochStep:
                 stamps.packers,
                 saved,
                 held,
+                together(key_loads),
                 {output: file for output, file in written.items() if file is not None},
             )
             self.reports.add({(self.epoch, task): report})
@@ -207,6 +215,11 @@ class EpochStep:
         """To the end of the epoch before. What another attempt has committed since stays until this one
         commits: either of the two may be the one that counts."""
         store.replace_after(self.epoch - 1)
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        """Those of this epoch."""
+        return self.stage.buckets
 
     def task_of(self, bucket: int) -> int:
         return bucket % self.tasks if self.mapping is None else self.mapping[bucket]
@@ -220,7 +233,7 @@ class EpochStep:
 
     def _serve(
         self, stage: WindowStage, bucket: int, blocks: list[PackedInput], store: EpochStore,
-        newest: list[int], held: SavedCounts,
+        newest: list[int], held: SavedCounts, key_loads: list[KeyLoads],
     ) -> tuple[dict[str, pa.Table], dict[str, int]]:  # fmt: skip
         kept, after = HeldBucket(stage, bucket, store), self.clock.watermark(newest)
         if kept.is_new and bucket in self.begun:
@@ -229,7 +242,7 @@ class EpochStep:
         if not blocks and not changes and kept.sleeps(after):
             return {}, {}
         loaded = kept.load(self.change)
-        call = stage.call(stage, loaded)
+        call = self._call(stage, loaded)
         if blocks:
             before = self.clock.watermark(self.newest)
             call.reach(before)
@@ -238,8 +251,12 @@ class EpochStep:
         call.advance(after)
         saved = kept.save(loaded)
         held[bucket] = saved.keys, saved.size
+        key_loads.append(call.key_loads)
         tables, counts = call.answer()
         return tables, counts | {SAVED: call.saved}
+
+    def _call(self, stage: WindowStage, bucket: Bucket) -> BucketCall:
+        return stage.call(stage, bucket)
 
 
 def _by_bucket(

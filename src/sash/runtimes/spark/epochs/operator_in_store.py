@@ -1,12 +1,11 @@
 """The operator of a bucket in a decoupled store, and in the memory of the worker that saved it last.
 
-    token      "sash-token" · layout · bucket's own name · name of the last writing · when it wakes · the
+    token      layout (`token_layout`) · bucket's own name · name of the last writing · when it wakes · the
                operator's header
     chunk 0 …  the operator's, each written once
 
 As in Spark's state store (see `runtimes.spark.state.operators_in_state`), a worker that still holds the
-operator which made the last writing goes on with it; any other one loads it. The first tokens began with
-the bucket's own name, a random UUID, which does not begin with these letters.
+operator which made the last writing goes on with it; any other one loads it.
 """
 
 from __future__ import annotations
@@ -16,18 +15,16 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from sash.aggregation.stores.epoch_store import EpochStore
-from sash.aggregation.stores.values import reading, require_layout
+from sash.aggregation.stores.values import reading
 from sash.operators.engine import Change
 from sash.operators.protocol import Saved
 from sash.runtimes.spark.state.arenas import arena_name
 from sash.runtimes.spark.state.operators_in_state import OPERATORS, Bucket, StoredChunks, upgraded
+from sash.runtimes.spark.state.token_layout import with_layout, without_layout
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 TOKEN, CHUNK = b"token", b"chunk "
 _TOKEN = struct.Struct("<16s16sq")
-_HEAD = struct.Struct("<12sI")
-_MAGIC = b"sash-token".ljust(12, b"\0")
-LAYOUT = 1
 _NEVER = -(2**63)
 
 
@@ -92,7 +89,7 @@ class HeldBucket:
         token = _TOKEN.pack(bucket.name, writing, _NEVER if next_timer is None else next_timer)
         chunks = {chunk_key(number): data for number, data in saved.written.items()}
         bucket.written += len(saved.header) + sum(map(len, chunks.values()))
-        self._store.put_many({TOKEN: _HEAD.pack(_MAGIC, LAYOUT) + token + saved.header, **chunks})
+        self._store.put_many({TOKEN: with_layout(token + saved.header), **chunks})
         self._store.delete_many(map(chunk_key, saved.dropped))
         OPERATORS.keep(bucket.name, writing, bucket.operator)
         return saved
@@ -106,12 +103,9 @@ def header_in(token: bytes) -> bytes:
 def _opened(token: bytes) -> tuple[bytes, bytes, int, bytes]:
     """Name, writing, when it wakes, header; CorruptValue if these bytes are none."""
     with reading("the token of a bucket"):
-        at = 0
-        if token.startswith(_MAGIC):
-            require_layout("the token of a bucket", _HEAD.unpack_from(token)[1], LAYOUT)
-            at = _HEAD.size
-        name, writing, next_timer = _TOKEN.unpack_from(token, at)
-        return name, writing, next_timer, bytes(token[at + _TOKEN.size :])
+        rest = without_layout(token)
+        name, writing, next_timer = _TOKEN.unpack_from(rest)
+        return name, writing, next_timer, bytes(rest[_TOKEN.size :])
 
 
 def chunk_key(number: int) -> bytes:

@@ -10,8 +10,11 @@ server serves many; files are in the checkpoint, wherever that is.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import OrderedDict
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,6 +65,15 @@ class StateLocation:
         if self.name:
             return Redis(self.place, namespace=self.name + namespace)
         return LMDB(self.place, namespace=namespace)
+
+    def remove_buckets_except(self, numbers: Collection[int]) -> None:
+        """Remove the stores of all other buckets; only for files. What cannot be removed now stays."""
+        file_system, path = located(self.place)
+        for found in file_system.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+            number = re.fullmatch(r"bucket-(\d+)", found.base_name)
+            if number and int(number[1]) not in numbers:
+                with suppress(OSError):
+                    file_system.delete_dir(found.path)
 
     def journal(self) -> EpochStore:
         return self.open(JOURNAL)

@@ -179,6 +179,16 @@ class PlainAnswers:
         """Where a column of an output is that has no structs."""
         return f"c{self._columns[1][output][self.schemas[output].get_field_index(name)]}"
 
+    def rows_of(self, output: str, emitted: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of an output that has no structs, of rows that are all its."""
+        names = self.schemas[output].names
+        return pa.record_batch([emitted[self.column(output, name)] for name in names], names=names)
+
+    def batches(self, answer: OutputTables) -> Iterator[pa.RecordBatch]:
+        """The same as `tables`, for `mapInArrow`."""
+        for table in self.tables(answer):
+            yield from table.to_batches()
+
     def tables(self, answer: OutputTables) -> Iterator[pa.Table]:
         """The answer in the columns of the step; an empty table when there is none."""
         if not answer:

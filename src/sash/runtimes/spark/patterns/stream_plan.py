@@ -130,7 +130,7 @@ def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
     if plan.parts is not None and isinstance(bound, BoundRolling):
         raise Unsupported(
             "pattern", str(pattern), "KeyFarm for rolling features on a stream",
-            hint="Workers share the look-backs of a key over static DataFrames only.",
+            hint="On a stream start() shares look-backs of hot keys itself, without a pattern.",
         )  # fmt: skip
     if plan.parts is not None or plan.route.windows > 1:
         require_hashable(bound.schema, bound.keys)

@@ -14,7 +14,6 @@ from math import ceil
 
 from sash.errors import ArgumentError
 from sash.operators.bound_query import BoundQuery
-from sash.operators.engine import holds_whole_windows
 from sash.planner.costs.constants import costs
 from sash.runtimes.spark.epochs import one_task
 from sash.runtimes.spark.sizing.bucket_trial import EVENTS, Trial, tried
@@ -41,8 +40,6 @@ JVM = 1_000_000_000
 """Bytes of an executor's heap for each of its cores."""
 COPIES = 4
 """A row of a micro-batch in memory: as Arrow in the JVM and in Python, sorted, and as events that wait."""
-ROCKSDB = 4_200_000
-"""Bytes on disk of a state store that holds nothing: room that RocksDB takes for its list of files."""
 CLEANED = 1_800
 """Seconds after which Spark removes the files of a shuffle at the latest, where it does not collect garbage
 earlier: spark.cleaner.periodicGC.interval."""
@@ -123,10 +120,7 @@ def cluster_size(
             "tasks", ALONE / load.seconds, f"one of a small batch · {ALONE:g} s / {load.seconds:g} s"
         )
     cores = Quantity("cores", "", (*_work(trials, load), calls), BUSY)
-    # Queries run in epochs, with their state in files, but for those that may hand windows out.
-    in_spark = len(bounds) == 1 and any(map(holds_whole_windows, bounds.values()))
-    stores = partitions if in_spark else 0
-    stored = _stored(trials, load, ceil(cores.amount), partitions=partitions, stores=stores)
+    stored = _stored(trials, load, ceil(cores.amount), partitions=partitions)
     return ClusterSize(load, partitions, trials, (cores, *stored))
 
 
@@ -160,9 +154,9 @@ def _work(trials: Mapping[str, Trial], load: ExpectedLoad) -> list[Term]:
 
 
 def _stored(
-    trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, *, partitions: int, stores: int
+    trials: Mapping[str, Trial], load: ExpectedLoad, cores: int, *, partitions: int
 ) -> list[Quantity]:
-    """Bytes, and bytes per second. `stores`: of Spark; 0 where the state is in files of the checkpoint."""
+    """Bytes, and bytes per second. The state of queries in epochs is in files of the checkpoint."""
     batch = load.rate * load.seconds
     row = max(trial.block for trial in trials.values())
     rows = f"{batch:,.0f} events · {row:.3g} bytes"
@@ -172,13 +166,6 @@ def _stored(
     arenas = _by_key("arenas", tables, trials, load)
     kept = _by_key("journal", {name: trial.kept_of_a_key for name, trial in trials.items()}, trials, load)
     written = _by_event("state", {name: trial.written for name, trial in trials.items()}, load)
-    history = [
-        Term(
-            f"{RETAINED} batches of {each.name}", each.amount * load.seconds * RETAINED,
-            f"{RETAINED} · {load.seconds:g} s · {each.how}",
-        )
-        for each in (written if stores else ())
-    ]  # fmt: skip
     traffic = [
         *_by_event("source, as a block has it", {"": row}, load),
         *(() if _is_small(load) else _by_event("shuffle", shuffled, load)),
@@ -190,13 +177,8 @@ def _stored(
         Term("a micro-batch", batch * row * COPIES, f"{rows} · {COPIES} copies"),
         *arenas,
     ]
-    rocksdb = [
-        *(Term(f"{each.name} in RocksDB", each.amount, each.how) for each in kept),
-        Term("empty state stores", stores * ROCKSDB, f"{stores:,} partitions · {ROCKSDB / 1e6:g} MB"),
-    ]
     local = [
         *arenas,
-        *(rocksdb if stores else ()),
         Term(
             SHUFFLES, load.rate * CLEANED * sent,
             f"{CLEANED:,} s until they are removed · {load.rate:,.0f} events/s · {sent:.3g} bytes, counted",
@@ -215,7 +197,7 @@ def _stored(
         Quantity("memory in the JVM", "bytes", (heaps,)),
         Quantity("memory outside of the JVM", "bytes", tuple(outside)),
         Quantity("local disk", "bytes", tuple(local)),
-        Quantity("durable", "bytes", (*kept, *history, logs, files)),
+        Quantity("durable", "bytes", (*kept, logs, files)),
         Quantity("network", "bytes/s", tuple(traffic)),
     ]
 

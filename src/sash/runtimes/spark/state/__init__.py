@@ -6,5 +6,6 @@ fingerprint.py               what a query is, in words that can be compared
 operators_in_state.py        an operator in Spark's state store, and in the memory of its worker
 queries_of_checkpoint.py     which queries a checkpoint has, and what their state is called
 stable_json.py               values as plain JSON that means the same on another day
+token_layout.py              the layout number of a bucket's token, wherever it is kept
 worker_memory.py             how much memory a Python worker may keep: SASH_WORKER_MEMORY
 """

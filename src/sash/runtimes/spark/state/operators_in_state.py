@@ -1,7 +1,8 @@
 """An operator in Spark's state store, and in the memory of the worker that wrote it last.
 
     -3   query    the description of the query, to show what differs
-    -1   token    fingerprint of the query · bucket's own name · name of the last writing · timer · header
+    -1   token    layout · fingerprint of the query · bucket's own name · name of the last writing · timer ·
+                  header
     0 …  chunks   the operator's, each written once
 
 Only the token is always read. A worker that still holds the operator which wrote it goes on with that; any
@@ -22,7 +23,8 @@ from uuid import uuid4
 
 from pyspark.sql.streaming.stateful_processor import MapState
 
-from sash.aggregation.stores.values import seal, unseal
+from sash.aggregation.stores.protocol import Payload
+from sash.aggregation.stores.values import reading, seal, unseal
 from sash.operators.arena.arena_folder import OFTEN
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import Change, WindowOperator, upgrade
@@ -30,6 +32,7 @@ from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.state.arenas import arena_name
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of
 from sash.runtimes.spark.state.fingerprint import canonical, fingerprint
+from sash.runtimes.spark.state.token_layout import with_layout, without_layout
 from sash.runtimes.spark.state.worker_memory import memory_of_workers
 
 _TOKEN = struct.Struct("<32s16s16sq")
@@ -156,10 +159,7 @@ class StateOfBuckets:
             name = uuid4().bytes
             fresh = self._operator.load(bound, None, chunks, name=arena_name(name))
             return Bucket(number, name, fresh, None, chunks, is_new=True)
-        payload = unseal(sealed_as(number), token[0])
-        query, name, writing, timer = _TOKEN.unpack_from(payload)
-        header = bytes(payload[_TOKEN.size :])
-        timer = None if timer == _NO_TIMER else timer
+        query, name, writing, timer, header = _opened(number, token[0])
         change = None if query == self._fingerprint else self._change(number)
         if change is not None:
             name, changed = upgraded(self._operator, bound, header, chunks, change)
@@ -184,7 +184,7 @@ class StateOfBuckets:
         writing = uuid4().bytes
         timer = _NO_TIMER if bucket.timer is None else bucket.timer
         token = _TOKEN.pack(self._fingerprint, bucket.name, writing, timer)
-        self._put(TOKEN, seal(sealed_as(bucket.number), token + saved.header))
+        self._put(TOKEN, seal(sealed_as(bucket.number), with_layout(token + saved.header)))
         OPERATORS.keep(bucket.name, writing, bucket.operator)
 
     def _put(self, number: int, data: bytes) -> None:
@@ -210,7 +210,15 @@ def upgraded(
 
 def header_in(number: int, token: bytes) -> bytes:
     """The header of an operator, in the token of its bucket."""
-    return bytes(unseal(sealed_as(number), token)[_TOKEN.size :])
+    return _opened(number, token)[-1]
+
+
+def _opened(number: int, token: Payload) -> tuple[bytes, bytes, bytes, int | None, bytes]:
+    """Fingerprint, name, writing, timer, header; CorruptValue if these bytes are none."""
+    with reading("the token of a bucket"):
+        rest = without_layout(unseal(sealed_as(number), token))
+        query, name, writing, timer = _TOKEN.unpack_from(rest)
+        return query, name, writing, None if timer == _NO_TIMER else timer, bytes(rest[_TOKEN.size :])
 
 
 def sealed_as(bucket: int) -> bytes:

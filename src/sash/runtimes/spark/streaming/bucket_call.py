@@ -16,6 +16,7 @@ from sash.runtimes.spark.packing.pane_blocks import NEWEST, ArrivedPanes, Shared
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import load_row, of_owner
 from sash.runtimes.spark.streaming.hot_keys.handing_of_batch import handing_of_batch
+from sash.runtimes.spark.streaming.hot_keys.key_loads import KeyLoads
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -33,6 +34,8 @@ class BucketCall:
         self._counts = dict.fromkeys(COUNTS, 0)
         self.saved = 0
         """Events that did not come, because panes came for them, less those panes."""
+        self.key_loads: KeyLoads = {}
+        """What was seen of keys that may be hot, where somebody looks."""
         self._sharing: WindowOperator | None = None
         if HANDED in stage.schemas:
             assert isinstance(bucket.operator, WindowOperator), "no other one hands windows out"

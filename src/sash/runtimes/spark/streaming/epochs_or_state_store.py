@@ -41,8 +41,6 @@ def why_state_store(source: StreamingSource, bound: BoundQuery) -> str | None:
         return why
     if source.plan(bound).pattern is not None:
         return "a pattern has several stateful steps"
-    if source.shares_windows(bound):
-        return "busy buckets hand windows out"
     return None
 
 

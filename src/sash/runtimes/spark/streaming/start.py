@@ -29,6 +29,7 @@ from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.epochs.assumed_skew import AssumedSkew
 from sash.runtimes.spark.epochs.decision_records import remember_decisions
 from sash.runtimes.spark.epochs.elastic_query import ElasticQuery
+from sash.runtimes.spark.epochs.epoch_answers import EpochAnswers
 from sash.runtimes.spark.epochs.epoch_progress import remember
 from sash.runtimes.spark.epochs.epoch_run import ElasticRun
 from sash.runtimes.spark.epochs.executors import ExecutorDegree
@@ -53,7 +54,10 @@ from sash.runtimes.spark.state.queries_of_checkpoint import Register
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, StreamingOperator
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.epochs_or_state_store import epochs_for
+from sash.runtimes.spark.streaming.hot_keys import choose_shared_keys
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
+from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing, shared_panes
+from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import HandedWindows
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.plan_of_checkpoint import settled
 from sash.runtimes.spark.streaming.running_query import RunningQuery
@@ -125,13 +129,22 @@ def start(
         early=source.folds_early(bound),
         stamps=epochs.max,
     )
+    windows = None
+    if elastic is None and source.shares_windows(bound):
+        stage = replace(stage, hands_out=True)
+        windows = SharingOut(HandedWindows(EpochAnswers(stage.schemas), stage.bound, stage.buckets))
+    panes = None
+    if elastic is None and online is None and source.operator is None and not source.upstream.derived:
+        panes = shared_panes(stage.bound, buckets=len(stage.buckets))
+        stage = replace(stage, look_backs=panes)
     fold = EpochFold.of(stage, source.df) if source.rows_in_spark else None
     run = ElasticRun(
         stage, [bound.query.delay], epochs, HadoopFolder(spark, place).url, sinks,
         fold=fold, packing=source.packing(stage), one_task=OneTask() if elastic is None else None,
         skew=_assumed_skew(unsettled, bound) if elastic is None else None,
-        executors=ExecutorDegree.of(spark) if epochs.executors else None,
+        executors=ExecutorDegree.of(spark) if epochs.executors else None, windows=windows,
         on_arrival=_answers_on_arrival(bound),
+        sharing=None if panes is None else KeySharing(panes, choose_shared_keys.LEAST),
     )  # fmt: skip
     query = start_run(run, source.arriving(stage), trigger=trigger, name=name)
     if elastic is not None:
@@ -177,9 +190,9 @@ def start_writing(
     require_fitting_columns(sinks, lambda output: dict(emitted.output(output).dtypes))
     warn_of_costly_settings(spark)
     delivery: BatchFunction = Delivery(emitted.outputs, emitted.opened, sinks, on_arrival)
-    sharing = None if emitted.windows is None else SharingOut(delivery, emitted.windows)
+    sharing = None if emitted.windows is None else SharingOut(emitted.windows)
     if sharing is not None:
-        delivery = sharing
+        delivery = sharing.around(delivery)
     if early:
         delivery = with_watermark(delivery, spark, fspath(checkpoint))
     if register is not None:

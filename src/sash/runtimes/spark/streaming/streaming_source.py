@@ -127,6 +127,7 @@ class StreamingSource:
         cores = known.cores or self.slots
         events = assumed(bound, known)
         facts = Facts.of(bound, events, where="spark streaming", cores=cores)
+        facts = replace(facts, own_watermark=self.upstream.own())
         if self.rows_in_spark and keeps_panes(bound):
             facts = replace(facts, spark=spark_fold(bound, self.spark_schema, events))
         return make_plan(
@@ -251,14 +252,14 @@ class StreamingSource:
         stage = self.stage(bound, outputs, buckets, early=early)
         if pattern is not None:
             return farmed(stage, pattern, partitions=self.partitions, packed=self.watermarked, kept=buckets)
-        stage = replace(stage, hands_out=shared and self.shares_windows(bound))
+        # Not where reports leave in blocks: Spark writes into a checkpoint in which way rows leave.
+        in_frames = answers_with({REPORTS: bound.output}).frames
+        stage = replace(stage, hands_out=shared and in_frames and self.shares_windows(bound))
         return answers_of(self.watermarked(stage), WindowProcessor(stage))
 
     def shares_windows(self, bound: BoundQuery) -> bool:
-        """Whether busy buckets may hand windows out, where the driver finds out which they are. Not where
-        reports leave the step in blocks: Spark writes into a checkpoint in which way rows leave."""
-        plain = self.operator is None and self.plan(bound).pattern is None
-        return plain and holds_whole_windows(bound) and answers_with({REPORTS: bound.output}).frames
+        """Whether busy buckets may hand windows out, where the driver finds out which they are."""
+        return self.operator is None and self.plan(bound).pattern is None and holds_whole_windows(bound)
 
     def _shared_in_words(self, bound: BoundQuery) -> list[str]:
         if not self.shares_windows(bound):

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from sash.errors import ArgumentError
+from sash.planner.facts import OwnWatermark
 from sash.runtimes.spark.compat import analysed_plan
 from sash.runtimes.spark.packing.blocks import NEWEST_AT
+from sash.semantics.durations import Duration, Unit
 
 NEWEST, NEWEST_TICK = "__sash_newest", "__sash_newest_tick"
 """The columns that carry our own watermarks, for timestamps and for integers."""
@@ -29,6 +31,10 @@ _STATEFUL = re.compile(
 )
 
 
+_LENGTH = re.compile(r"(?P<number>[\d.]+) (?P<unit>day|hour|minute|second)s?")
+_SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
+
+
 @dataclass(frozen=True)
 class Upstream:
     """What is known about time before our own stages begin."""
@@ -38,6 +44,8 @@ class Upstream:
     derived: bool
     """Whether a stateful step lies between them and us: its rows are as old as the watermark that made it
     emit them, so that they are judged by the one before."""
+    delays: tuple[str, ...] = ()
+    """How far each of them is behind the newest time, as the plan has it."""
 
     @classmethod
     def of(cls, df: DataFrame) -> Upstream:
@@ -47,14 +55,27 @@ class Upstream:
     def in_plan(cls, plan: str) -> Upstream:
         """What the text of an analysed plan has, from the top down."""
         columns: list[str] = []
+        delays: list[str] = []
         derived = False
         for line in plan.splitlines():
             watermark = _WATERMARK.match(line)
             if watermark:
                 columns.append(watermark["column"])
+                delays.append(line.rpartition(", ")[2])
             elif not columns and _STATEFUL.match(line):
                 derived = True
-        return cls(tuple(columns), derived and bool(columns))
+        return cls(tuple(columns), derived and bool(columns), tuple(delays))
+
+    def own(self) -> OwnWatermark | None:
+        """What judges the rows instead of a watermark of ours; None where the stream has none."""
+        if not self.columns:
+            return None
+        if {NEWEST, NEWEST_TICK}.intersection(self.columns):
+            return OwnWatermark("that of the windows before", None)
+        lengths = [_length(delay) for delay in self.delays]
+        slowest = max(lengths, key=lambda length: length.length)
+        several = "the slowest of the stream's own" if len(set(lengths)) > 1 else "the stream's own"
+        return OwnWatermark(f"{several}, newest {self.columns[0]} − {slowest}", slowest)
 
     def require_about(self, df: DataFrame, time: str, *, ticks: bool) -> None:
         """Refuse a time column that the watermark is not on."""
@@ -72,6 +93,16 @@ class Upstream:
             return blocks
         name = NEWEST_TICK if ticks else NEWEST
         return blocks.withColumnRenamed(NEWEST_AT, name).withWatermark(name, delay)
+
+
+def _length(words: str) -> Duration:
+    """
+    >>> str(_length("1 minutes 30 seconds"))
+    '1 minute 30 seconds'
+    """
+    parts = _LENGTH.finditer(words)
+    seconds = sum(float(part["number"]) * _SECONDS[part["unit"]] for part in parts)
+    return Duration(round(seconds * 1_000_000), Unit.MICROSECONDS)
 
 
 def _names(watermarked: list[str], foreign: list[str]) -> str:

@@ -70,6 +70,16 @@ class Clock:
             )
         return (newest + self.shift) * 1000 // self.scale
 
+    def time(self, microseconds: int) -> int:
+        """The time of such a stamp.
+
+        >>> import numpy as np
+        >>> clock = Clock.of(ticks=True)
+        >>> clock.time(clock.stamp(np.array([-7, 5])))
+        5
+        """
+        return microseconds * self.scale // 1000 - self.shift
+
     def spark_delay(self, delay: int) -> str:
         """A delay in the query's unit as Spark reads it: whole milliseconds, rounded up."""
         return f"{-(delay // -self.scale)} milliseconds"

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import operator_of, with_late_columns
+from sash.operators.look_backs_by_pane import LookBackPanes
 from sash.operators.protocol import StreamOperator
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import Packer, RowRoute, block_schema, rows_of
@@ -22,6 +23,7 @@ from sash.runtimes.spark.packing.time_of_batch import StampedPacker
 from sash.runtimes.spark.state.fingerprint import BUCKET_NUMBERS, PATTERN, describe
 from sash.runtimes.spark.streaming.bucket_call import BucketCall
 from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import HANDED_WINDOWS
+from sash.runtimes.spark.streaming.hot_keys.look_back_packer import LookBackPacker
 from sash.runtimes.spark.streaming.panes_before_shuffle import PanePacker
 from sash.runtimes.spark.streaming.watermark_units import Clock
 
@@ -53,6 +55,8 @@ class WindowStage:
     """How many tasks behind the shuffle are sent the time of each packer; 0: Spark's watermark has it."""
     hands_out: bool = False
     """Whether windows may be handed to other tasks in some batches."""
+    look_backs: LookBackPanes | None = None
+    """By what several buckets share the look-backs of hot keys in some batches; None: they never do."""
 
     @classmethod
     def of(
@@ -129,7 +133,11 @@ class WindowStage:
         return Packer(self.block, time, self.buckets, self.clock, self.route)
 
     @property
-    def packer(self) -> Packer | PanePacker | StampedPacker:
+    def packer(self) -> Packer | PanePacker | LookBackPacker | StampedPacker:
         rows = self.row_packer
-        packer = rows if self.panes is None else PanePacker(rows, self.panes, tuple(self.columns))
+        packer: Packer | PanePacker | LookBackPacker = rows
+        if self.panes is not None:
+            packer = PanePacker(rows, self.panes, tuple(self.columns))
+        elif self.look_backs is not None:
+            packer = LookBackPacker(rows, self.look_backs)
         return StampedPacker(packer, self.stamps) if self.stamps else packer

@@ -5,7 +5,7 @@
 
 The calls that an operator sees are those of a query alone. A query that is added begins without state, one
 that was removed leaves with the next batch: both are part of the batch, so that one that is executed again
-finds the queries of the batch before.
+finds the queries of the batch before. Buckets of keys that no query has any more go one batch later.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from sash.runtimes.spark.epochs.operator_in_store import HeldBucket
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical, without_buckets
 from sash.runtimes.spark.streaming.bucket_call import BucketCall, PackedInput
+from sash.runtimes.spark.streaming.hot_keys.key_loads import KeyLoads
 from sash.runtimes.spark.together.shared_rows import SharedRows
 from sash.runtimes.spark.together.stage import QueryOfStream, TogetherStage, output_of
 
@@ -82,7 +83,7 @@ class TogetherStep(EpochStep):
 
     def _serve(
         self, stage: Any, bucket: int, blocks: list[PackedInput], store: EpochStore, newest: list[int],
-        held: SavedCounts,
+        held: SavedCounts, key_loads: list[KeyLoads],
     ) -> tuple[dict[str, pa.Table], dict[str, int]]:  # fmt: skip
         stage = cast(TogetherStage, stage)
         before, after = self.clock.milliseconds(self.newest), self.clock.milliseconds(newest)
@@ -177,6 +178,9 @@ class TogetherJournal(EpochJournal):
 class TogetherRun(ElasticRun):
     """The function of `foreachBatch` for all queries of a stream."""
 
+    _removed: bool = field(default=False, init=False)
+    """Whether this run has removed the buckets that neither this batch nor the one before serves."""
+
     @property
     def together(self) -> TogetherStage:
         return cast(TogetherStage, self.stage)
@@ -201,11 +205,14 @@ class TogetherRun(ElasticRun):
             raise refused("by a query that keeps its state elsewhere: there is none in files")
         KeptQueries.of(kept).changes(self.description[QUERIES])
 
-    def _assigned(self, degree: int) -> None:
+    def _assigned(self, degree: int, *, sharing: bool) -> None:
         """Numbers of buckets are far apart, and those of a group follow each other."""
 
     def _step(self, journal: EpochJournal, **how: Any) -> EpochStep:
         assert isinstance(journal, TogetherJournal)
+        if not self._removed and journal.served <= {group.keys for group in self.together.groups}:
+            how["home"].remove_buckets_except(self.together.buckets)
+            self._removed = True
         queries = tuple(
             QueryOfStream(query.name, journal.states[query.name], query.bound, query.outputs)
             for query in self.together.queries

@@ -74,14 +74,27 @@ class Sharing:
 
 
 class SharingOut:
-    """The same function of `foreachBatch`, in which busy buckets hand their windows out."""
+    """What the driver does with each batch, so that its busy buckets hand their windows out."""
 
-    def __init__(self, deliver: BatchFunction, windows: HandedWindows) -> None:
-        self._deliver, self._windows, self._sharing = deliver, windows, Sharing(0, 0)
+    def __init__(self, windows: HandedWindows) -> None:
+        self._windows, self._sharing = windows, Sharing(0, 0)
         self._decided: deque[tuple[int, Decision]] = deque(maxlen=REMEMBERED)
+        self._seen = Observation()
 
-    def __call__(self, emitted: DataFrame, batch: int) -> None:
-        context, windows, sharing = emitted.sparkSession.sparkContext, self._windows, self._sharing
+    @property
+    def decision(self) -> Decision:
+        """For the next batch."""
+        return self._sharing.decision
+
+    @property
+    def hands_out(self) -> bool:
+        """Whether a bucket hands windows out in the next batch."""
+        return bool(self._sharing.handing)
+
+    def emitted(self, rows: DataFrame, batch: int) -> DataFrame:
+        """The rows that leave the step of this batch, with windows computed, wherever. Nothing of it may
+        have run."""
+        context, windows, sharing = rows.sparkSession.sparkContext, self._windows, self._sharing
         slots = context.defaultParallelism
         # Executors come and go.
         sharing.workers, sharing.slots = max(slots, len(windows.buckets)), slots
@@ -89,10 +102,22 @@ class SharingOut:
         self._decided.append((batch, sharing.decision))
         context.setLocalProperty(PROPERTY, str(handing))
         if handing.buckets:
-            emitted = windows.computed(emitted, workers=handing.workers)
-        seen = Observation()
-        self._deliver(emitted.observe(seen, windows.loads().alias("loads")), batch)
-        sharing.see(loads_in(seen.get["loads"]))
+            rows = windows.computed(rows, workers=handing.workers)
+        self._seen = Observation()
+        return rows.observe(self._seen, windows.loads().alias("loads"))
+
+    def see(self) -> None:
+        """Those rows have been delivered."""
+        self._sharing.see(loads_in(self._seen.get["loads"]))
+
+    def around(self, deliver: BatchFunction) -> BatchFunction:
+        """The same function of `foreachBatch`, in which busy buckets hand their windows out."""
+
+        def delivered(emitted: DataFrame, batch: int) -> None:
+            deliver(self.emitted(emitted, batch), batch)
+            self.see()
+
+        return delivered
 
     def decisions_of(self, batch: int) -> tuple[Decision, ...]:
         """What was decided for a batch, if it is remembered."""

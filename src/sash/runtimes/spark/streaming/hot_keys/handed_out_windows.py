@@ -2,9 +2,10 @@
 
     step ──▶ reports, late rows, windows with their events, loads ──by worker──▶ reports, late rows, loads
 
-All of it leaves the step in one DataFrame, with the columns of `PlainAnswers`. In a batch in which a bucket
-hands windows out, one stage more puts reports into the place of windows; every other row passes as it is.
-What is delivered has the same form with and without it, so that nothing behind it knows the difference.
+All of it leaves the step in one DataFrame: in epochs with the columns of `EpochAnswers`, from Spark's state
+store with those of `PlainAnswers`. In a batch in which a bucket hands windows out, one stage more puts
+reports into the place of windows; every other row passes as it is. What is delivered has the same form with
+and without it, so that nothing behind it knows the difference.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,9 +21,8 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.compat import struct_of
-from sash.runtimes.spark.packing.answers import PlainAnswers
 from sash.runtimes.spark.packing.blocks import OUTPUT
-from sash.runtimes.spark.packing.outputs import HANDED, REPORTS
+from sash.runtimes.spark.packing.outputs import HANDED, REPORTS, OutputSchemas, OutputTables
 from sash.runtimes.spark.patterns.agnostic import BATCH, WORKER, BatchWorker
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 
@@ -64,11 +64,35 @@ def load_row(owner: int, *, windows: int, seconds: float, computed: bool) -> pa.
     return pa.Table.from_pylist([load], schema=HANDED_WINDOWS)
 
 
+class MarkedAnswers(Protocol):
+    """How rows leave a step, each with the number of its output."""
+
+    @property
+    def schemas(self) -> OutputSchemas: ...
+
+    @property
+    def emitted(self) -> pa.Schema:
+        """Of the rows."""
+        ...
+
+    def column(self, output: str, name: str) -> str:
+        """What Spark calls a column of an output that has no structs."""
+        ...
+
+    def rows_of(self, output: str, emitted: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of such an output, of rows that are all its."""
+        ...
+
+    def batches(self, tables: OutputTables) -> Iterator[pa.RecordBatch]:
+        """The rows of each output, as they leave the step."""
+        ...
+
+
 @dataclass(frozen=True)
 class HandedWindows:
     """Such windows among the rows that leave a step."""
 
-    answers: PlainAnswers
+    answers: MarkedAnswers
     bound: BoundQuery
     buckets: tuple[int, ...]
 
@@ -95,21 +119,22 @@ class HandedWindows:
         for batch in batches:
             # A row that has only counts has no output.
             of_windows = pc.fill_null(pc.equal(batch[OUTPUT], self._number), False)
-            mine = pc.and_(of_windows, pc.is_valid(batch[self._column(WORKER)]))
-            others = batch.filter(pc.invert(mine)).cast(self.answers.emitted)
-            if others.num_rows:
-                yield others
-            handed = batch.filter(mine)
+            found = batch.filter(of_windows)
+            rows = self.answers.rows_of(HANDED, found)
+            is_load = pc.is_null(rows[WORKER])
+            for others in (batch.filter(pc.invert(of_windows)), found.filter(is_load)):
+                if others.num_rows:
+                    yield others.cast(self.answers.emitted)
+            handed = rows.filter(pc.invert(is_load))
             for at in range(handed.num_rows):
-                parts = {name: handed[self._column(name)][at] for name in (*BATCH.names, OWNER)}
+                parts = {name: handed[name][at] for name in (*BATCH.names, OWNER)}
                 began = time.perf_counter()
                 reports, windows = worker.reports(parts)
                 load = load_row(
                     parts[OWNER].as_py(), windows=windows, seconds=time.perf_counter() - began,
                     computed=True,
                 )  # fmt: skip
-                for table in self.answers.tables({REPORTS: reports, HANDED: load}):
-                    yield from table.to_batches()
+                yield from self.answers.batches({REPORTS: reports, HANDED: load})
 
     def loads(self) -> Column:
         """All loads among such rows, as text: an aggregate that Spark can observe."""
