@@ -86,7 +86,7 @@ def run(*, quick: bool, progress: ProgressPrinter) -> Chart:
 
 
 def timed_event(name: str, window: int, sizes: LatencySizes) -> float | None:
-    """Nanoseconds an event; None where recalculation would take too long."""
+    """Nanoseconds per event; None where recalculation would take too long."""
     fast = plain_sum()
     if name == "recalculate":
         events = sizes.recalculated // window

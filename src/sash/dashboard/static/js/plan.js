@@ -4,7 +4,7 @@ import { h, replace, svg } from "./dom.js";
 const WIDTH = 440;
 const LINE = 16;
 const LETTERS = 58;
-const ELASTIC = "It runs elastic: the number of tasks is chosen anew for every micro-batch.";
+const ELASTIC = "It runs elastic: the number of tasks is chosen again for every micro-batch.";
 
 export class Plan {
   constructor() {
