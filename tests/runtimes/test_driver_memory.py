@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,23 @@ def test_many_rows_are_warned_of_once_and_are_all_there(
     with pytest.warns(SashWarning, match="explain_window has brought"):
         windows.explain_window(key=1, at=7)
     assert windows.collect() == expected, "six rows, however many events there are"
+
+
+def test_rows_are_counted_while_others_are_still_computed(spark: SparkSession, tmp_path: Path) -> None:
+    """The second of two tasks ends after rows of the first one were counted, of which Spark buffers few."""
+    counted, half = tmp_path / "counted", 100_000
+
+    def second_waits(batches: Any) -> Any:
+        for batch in batches:
+            deadline = time.monotonic() + 120
+            while batch.column(0)[0].as_py() >= half and not counted.exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            yield batch
+
+    rows = spark.range(0, 2 * half, numPartitions=2).mapInArrow(second_waits, "id long")
+    table = compat.counted_arrow(rows, lambda size: counted.touch())
+    assert table["id"].to_pylist() == list(range(2 * half))
 
 
 @pytest.mark.parametrize("kind", ["windows", "flat windows", "look-backs", "latest", "join"])
