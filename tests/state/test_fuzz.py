@@ -189,6 +189,15 @@ def test_any_json_as_the_head_of_a_journal_is_refused(value: Any) -> None:
         journal.JournalHead.of(seal(journal.HEADER, json.dumps(given).encode()))
 
 
+@pytest.mark.parametrize("other", [{"parts": 2**40}, {"next": 2**40}, {"runs": [[2, 2**40, 1]]}])
+def test_a_header_that_names_chunks_without_end_allocates_nothing(other: dict[str, Any]) -> None:
+    header = journal.JournalHead.of(HEAD)
+    assert journal.chunks_of(header.sealed()) == {0, 1, 2, 3}
+    facts = json.loads(bytes(unseal(journal.HEADER, HEAD))) | other
+    with little_memory(), pytest.raises(CorruptValue, match="more chunks than there can be"):
+        journal.chunks_of(seal(journal.HEADER, json.dumps(facts).encode()))
+
+
 @fuzzing
 @given(data=st.data())
 def test_a_damaged_arena_is_none(data: st.DataObject) -> None:

@@ -279,7 +279,7 @@ def _is_small(spans: list[tuple[int, int]]) -> bool:
 
 
 def _numbers(spans: list[tuple[int, int]]) -> frozenset[int]:
-    if sum(end - begin for begin, end in spans) > NAMED:
+    if sum(max(end - begin, 0) for begin, end in spans) > NAMED:
         raise CorruptValue("the header of an operator names more chunks than there can be")
     return frozenset(number for begin, end in spans for number in range(begin, end))
 
