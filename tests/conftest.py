@@ -26,9 +26,19 @@ settings.load_profile("sash")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Kills first, then files that need Spark: they wait for long, and what is short fills up the end,
-    where one of two processes would otherwise have nothing left to do."""
+    where one of two processes would otherwise have nothing left to do.
+
+    The two halves of the kills of operators come before all others: each process is given one file to begin
+    with, and so they run side by side. A process that has one test left is given the next file too, and
+    would have both later.
+    """
     slow = {item.path for item in items if item.get_closest_marker("spark")}
-    items.sort(key=lambda item: ("faults" not in item.path.parts, item.path not in slow))
+
+    def place(item: pytest.Item) -> tuple[bool, ...]:
+        halves = item.path.stem.endswith("operator_kills")
+        return (not halves, "faults" not in item.path.parts, item.path not in slow)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session", autouse=True)
