@@ -4,6 +4,7 @@
     kill_workers         tasks are tried again
     pause_workers        up to a minute
     pause_everything     a minute or more: JVM and timers too, as of a machine that was suspended
+    pause_shortly        the same for a few seconds
     lose_the_server      it is back within seconds
 
 A program goes on after all but the first, with two exceptions: a query whose state is in the server may
@@ -45,6 +46,10 @@ def pause_workers(victim: Victim, server: RedisServer, choice: random.Random) ->
 
 def pause_everything(victim: Victim, server: RedisServer, choice: random.Random) -> None:
     _pause(victim.signal, choice.uniform(MINUTE, 1.2 * MINUTE), choice)
+
+
+def pause_shortly(victim: Victim, server: RedisServer, choice: random.Random) -> None:
+    _pause(victim.signal, choice.uniform(SOON, 2 * SOON), choice)
 
 
 def _pause(signalled: Callable[[signal.Signals], int], seconds: float, choice: random.Random) -> None:

@@ -136,6 +136,27 @@ def _operated(operator: Stateful, data: Any) -> Any:
     return sash.operate(operator, table, delay=0 if isinstance(data, Table) else 5)
 
 
+def _apply(data: Any) -> Any:
+    """Functions over whole windows, which the owner of a key hands to others."""
+    windows = _stream(data).window(SLIDING).parallel(sash.WinFarm(2, model="agnostic"))
+    return windows.apply(_summary, schema="n bigint, total bigint, numbers array<bigint>").flat()
+
+
+def _summary(events: Table) -> Row:
+    numbers = sorted(events["number"].to_pylist())
+    return {"n": events.num_rows, "total": sum(events["x"].to_pylist()), "numbers": numbers}
+
+
+def _fold(data: Any) -> Any:
+    """A function over a window that grows: its accumulator is kept."""
+    windows = _stream(data).window(sash.session("2 seconds"))
+    return windows.fold({"n": 0, "total": 0}, _add, schema="n bigint, total bigint").flat()
+
+
+def _add(so_far: Row, row: Any) -> Row:
+    return {"n": so_far["n"] + 1, "total": so_far["total"] + row.x}
+
+
 def _where(data: Any, which: str) -> Any:
     """Rows of a table or of a DataFrame: 'even', 'odd', or 'on time'."""
     if isinstance(data, Table):
@@ -153,6 +174,14 @@ def scripted(samples: Sequence[Any]) -> int:
 
 def heavy(total: Any, old: Any) -> Any:
     return total.n - old.n >= 5
+
+
+def positive(row: Any) -> Any:
+    return row.x > 0
+
+
+def divisible(row: Any) -> Any:
+    return row.number % 7 == 0
 
 
 # What they must emit
@@ -327,6 +356,14 @@ def _windows_of(windows: tuple[sash.Window, ...], options: dict[str, Any], data:
 
 
 SLIDING = sash.sliding("20 seconds", every="5 seconds")
+KINDS = (
+    sash.threshold(positive),
+    sash.punctuated(divisible),
+    sash.cumulate("20 seconds", "5 seconds"),
+    sash.slide_by_tuple("10 seconds", 3),
+    sash.slide_by_time(6, "5 seconds"),
+)
+"""Those that no other query has, in one."""
 OPERATORS: dict[str, Operator] = {
     "panes": Operator(_of_windows(SLIDING, plain=True), judges_late=True),
     "events": Operator(_of_windows(SLIDING, sash.rows(7, every=3)), judges_late=True),
@@ -350,4 +387,10 @@ OPERATORS: dict[str, Operator] = {
     "elastic-asof": Operator(_asof, elastic="lmdb"),
     "operate-alone": Operator(_operate),
     "operate-functions": Operator(_operate_functions),
+    "kinds": Operator(_of_windows(*KINDS), judges_late=True),
+    "apply": Operator(_apply),
+    "fold": Operator(_fold),
+    "map-reduce": Operator(
+        _of_windows(SLIDING, pattern=sash.WinMapReduce(2, 1), plain=True), judges_late=True
+    ),
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.harms import lose_the_server, pause_shortly
 from tests.faults.test_operator_kills import HALVES, kill_in_batches
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -16,4 +17,4 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 def test_oracle_operators_that_are_killed_in_batches_emit_what_the_reference_does(
     tmp_path: Path, seed: int, operators: str
 ) -> None:
-    kill_in_batches(tmp_path, operators, seed=seed)
+    kill_in_batches(tmp_path, operators, seed=seed, harms=[pause_shortly, lose_the_server])

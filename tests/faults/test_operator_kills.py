@@ -10,8 +10,9 @@ plans, another writes state, a third publishes. Every second time harm comes whi
 batch of one, before others have theirs. The seed is in the name of the test; it decides events, whose batch
 is waited for and for how long. Together they are all operators that keep state.
 
-In the long tests harm is also what a program survives (`harms.py`): after half of it the program must catch
-up, with a file that came after the harm, and is not started again before.
+Harm is also what a program survives (`harms.py`): one of each kind in the program that lives to the end,
+and in the long tests any of them at any time. After it the program must catch up, with a file that came
+after the harm, and is not started again before; in the long tests after half of it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import pytest
 from tests.aggregation.conftest import RedisServer
 from tests.faults import run_operators
 from tests.faults.batches_in_flight import is_in_flight, newest_begun, seconds_of_a_batch
-from tests.faults.harms import GAVE_UP, Harm, lose_the_server, plan
+from tests.faults.harms import GAVE_UP, Harm, kill_workers, lose_the_server, plan
 from tests.faults.operators import EVERY, OPERATORS, files_of
 from tests.faults.victim import EndedTooEarly, Victim
 from tests.runtimes.micro_batches import write_batches
@@ -105,7 +106,6 @@ class Ground:
             spared = [name for name in self.operators if not any(name in hit for hit in hits)]
             with self.victim() as victim:
                 hits.append(self._kill_in_batch(victim, spared or self.operators, starting=number % 2 == 1))
-        self.finish()
         return hits
 
     def _kill_in_batch(self, victim: Victim, aims: Sequence[str], *, starting: bool) -> set[str]:
@@ -135,18 +135,30 @@ class Ground:
     def checkpoint(self, name: str) -> Path:
         return self.home / name / "checkpoint"
 
-    def finish(self) -> None:
-        """Let all come to their end, with the last two files; those that nobody needed are left out."""
+    def finish(self, harms: Sequence[Harm] = ()) -> list[str]:
+        """Let all come to their end, after these harms; after which the program went on by itself."""
+        left, went_on = list(harms), list[str]()
+        for _ in range(TRIES):
+            with self.victim() as survivor:
+                while left:
+                    harm = left.pop(0)
+                    self.await_batch_of(self.choice.choice(self.operators), survivor, starting=False)
+                    harm(survivor, self.server, self.choice)
+                    if not self._goes_on(survivor, harm):
+                        break
+                    went_on.append(harm.__name__)
+                else:
+                    self._bring_the_last()
+                    if survivor.process.wait(timeout=600) == 0:
+                        return went_on
+                    assert GAVE_UP in survivor.printed, survivor.printed
+        pytest.fail(f"it gave up {TRIES} times")
+
+    def _bring_the_last(self) -> None:
+        """The last two files; those that nobody needed are left out."""
         del self.batches[self.written : -2]
         self.bring(len(self.batches) - self.written)
         (self.home / "enough").touch()
-        for _ in range(TRIES):
-            with self.victim() as survivor:
-                ended_well = survivor.process.wait(timeout=600) == 0
-            if ended_well:
-                return
-            assert GAVE_UP in survivor.printed, survivor.printed
-        pytest.fail(f"it gave up {TRIES} times")
 
     def check(self) -> None:
         wrong = {}
@@ -180,17 +192,21 @@ class Ground:
         return all(log.exists() for log in logs)
 
 
-def kill_in_batches(home: Path, operators: str, *, seed: int) -> None:
-    """Every kill hits a batch of an operator, and together they hit nearly all operators."""
-    ground = Ground(home, operators.split(), harms=KILLS, seed=seed, files_each=AIMS)
+def kill_in_batches(home: Path, operators: str, *, seed: int, harms: Sequence[Harm]) -> None:
+    """Every kill hits a batch of an operator, and together they hit nearly all operators. After each of the
+    harms the program goes on by itself, or ends of what `harms` allows."""
+    began = time.monotonic()
+    ground = Ground(home, operators.split(), harms=KILLS + len(harms), seed=seed, files_each=AIMS)
     try:
         hits = ground.kill_in_batches(kills=KILLS)
+        went_on = ground.finish(harms)
         ground.check()
     finally:
         ground.server.kill()
     spared = set(ground.operators).difference(*hits)
     print(f"seed {seed}: {KILLS} kills hit batches of {[len(hit) for hit in hits]} operators,", end=" ")
-    print(f"and none of {', '.join(sorted(spared))}" if spared else "and of each of them one")
+    print(f"and none of {', '.join(sorted(spared))};" if spared else "and of each of them one;", end=" ")
+    print(f"went on by itself after {', '.join(went_on) or 'nothing'}; {time.monotonic() - began:.0f} s")
     assert all(hits)
     assert len(spared) <= len(ground.operators) // 3
 
@@ -200,7 +216,7 @@ def kill_in_batches(home: Path, operators: str, *, seed: int) -> None:
 def test_oracle_operators_that_are_killed_in_batches_emit_what_the_reference_does(
     tmp_path: Path, seed: int, operators: str
 ) -> None:
-    kill_in_batches(tmp_path, operators, seed=seed)
+    kill_in_batches(tmp_path, operators, seed=seed, harms=[kill_workers])
 
 
 @pytest.mark.soak
