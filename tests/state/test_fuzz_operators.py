@@ -19,7 +19,7 @@ from sash.aggregation.built_in.sketch_bytes import kll_of
 from sash.aggregation.encoding import decode, encode
 from sash.aggregation.stores.values import seal, seal_json, unseal
 from sash.errors import CorruptValue, SashError, StoreError
-from sash.operators import Aggregate, Input
+from sash.operators import Aggregate, Input, Stateful
 from sash.operators.columns.table_bytes import bytes_of, table_of
 from sash.operators.engine import WindowOperator, pane_operator
 from sash.operators.engine.pane_operator import PanePartsOperator
@@ -99,9 +99,19 @@ ASOF = {
 }
 
 
-def _stateful() -> SavedOperator:
-    counts = Aggregate(advance=5, size=20, inputs=Input(SCHEMA, time="t"), keys="k", n=sash.count())
-    bound = BoundOperator.of(counts, Duration(10, Unit.TICKS))
+WINDOW: dict[str, Any] = {"advance": 5, "size": 20, "inputs": Input(SCHEMA, time="t"), "keys": "k"}
+COUNTS = Aggregate(**WINDOW, n=sash.count())
+
+
+def _most(windows: Any) -> dict[str, Any]:
+    return {"most": max(arrival.row.x for arrival in windows[0])}
+
+
+FUNCTIONS = Stateful(**WINDOW, window="single", output=_most, schema=pa.schema([("most", pa.int64())]))
+
+
+def _stateful(declared: Stateful) -> SavedOperator:
+    bound = BoundOperator.of(declared, Duration(10, Unit.TICKS))
     header, chunks = saved_after(OperatorOnStream(bound), BATCHES)
 
     def goes_on(header: bytes, chunks: dict[int, bytes]) -> None:
@@ -120,7 +130,8 @@ SAVED: dict[str, Callable[[], SavedOperator]] = {
     "panes that leave": cache(lambda: _windows("panes", 0, PanePartsOperator)),
     "join": cache(lambda: _join(JOIN, JoinOperator)),
     **{f"as-of {way}": cache(lambda way=way: _join(ASOF[way], AsofOperator)) for way in ASOF},
-    "stateful operator": cache(_stateful),
+    "stateful operator": cache(lambda: _stateful(COUNTS)),
+    "operator with functions": cache(lambda: _stateful(FUNCTIONS)),
 }
 
 
@@ -265,6 +276,16 @@ def test_elements_that_are_nested_without_end_are_refused() -> None:
     for deep in (b"[\1\0\0\0" * 20_000 + b"N", b"{" * 200_000):
         with pytest.raises(CorruptValue, match="damaged"):
             decode(deep)
+
+
+def test_a_chunk_of_an_operator_without_panes_is_refused() -> None:
+    """Found by the test above: the end of an Arrow stream in the place of its batch."""
+    saved = SAVED["stateful operator"]()
+    number = max(saved.chunks)
+    name = saved.chunk_name(number)
+    table = table_of(unseal(name, saved.chunks[number])).slice(0, 0)
+    with pytest.raises(CorruptValue, match="a chunk has none"):
+        saved.goes_on(saved.header, saved.chunks | {number: seal(name, bytes_of(table, compressed=True))})
 
 
 @pytest.mark.parametrize("column", ["start", "key", "0", "0.0"])

@@ -71,6 +71,8 @@ class PaneLog:
         self._chunks = dict(chunks)
         # Each may be a table and still none that was saved here: with other columns, or columns of others.
         with reading("the panes of an operator"):
+            if not all(table.num_rows for table in chunks.values()):
+                raise ValueError("a chunk has none")
             table = _since(self._floor(watermark), list(chunks.values()))
             arrays = None if table is None else self._arrays(table, watermark)
         if arrays is not None:
