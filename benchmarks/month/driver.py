@@ -32,8 +32,10 @@ SPARK = {
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "100",
     "spark.sql.ui.retainedExecutions": "20",
+    # The folder of each step stays, empty (see _retire): from 33 on, Spark would list them with a job.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     # The heap is there from the beginning, so that what grows is not heap.
-    "spark.driver.extraJavaOptions": "-Xms1g -XX:+AlwaysPreTouch",
+    "spark.driver.extraJavaOptions": f"-Xms{measuring.HEAP >> 20}m -XX:+AlwaysPreTouch",
     # A life may be killed before its first batch is planned.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
 }
@@ -43,8 +45,8 @@ KEPT = 12
 
 def live(home: Path, month: Month, hours: int, begin: int, end: int, *, killed: bool) -> None:
     spark = sash.spark_session(
-        master="local[2,4]", app="a month", spark_sql_shuffle_partitions="2", spark_driver_memory="1g",
-        spark_local_dir=str(home / "scratch"), **SPARK,
+        master="local[2,4]", app="a month", spark_sql_shuffle_partitions="2",
+        spark_driver_memory=f"{measuring.HEAP >> 20}m", spark_local_dir=str(home / "scratch"), **SPARK,
     )  # fmt: skip
     running = queries.start(spark, home)
     with (home / "measures.jsonl").open("a") as book:

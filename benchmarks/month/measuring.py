@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import Any
 
 MEGABYTE = 1_000_000
-POOLS = {"JVM metaspace MB": ("Metaspace", "Compressed Class"), "JVM code cache MB": ("Code",)}
-"""How the names of the JVM's pools begin: there may be one of code or several."""
-OUTSIDE = (*POOLS, "JVM direct buffers MB", "JVM threads")
+HEAP = 1 << 30
+"""Bytes of the JVM's heap, all touched when it starts: what grows in the process is beside them."""
+POOLS = {"JVM metaspace MB": ("Metaspace",), "JVM code cache MB": ("Code",)}
+"""How the names of the JVM's pools begin: there may be one of code or several. Compressed classes are in
+the metaspace."""
+ALLOCATOR = "JVM allocator MB"
+PARTS_BESIDE_HEAP = (*POOLS, "JVM direct buffers MB", ALLOCATOR, "JVM threads")
+OUTSIDE = (*PARTS_BESIDE_HEAP, "JVM classes", "py4j objects")
+
+ARENA = 1 << 26
+"""Bytes that glibc reserves at a time for an arena of malloc that is not the main one."""
 
 
 def processes(driver: int) -> dict[str, float]:
@@ -59,7 +67,8 @@ def heap(spark: Any) -> float:
 def outside_of_the_heap(spark: Any) -> dict[str, float]:
     """What the JVM itself knows of its memory beside the heap, in megabytes, and its threads, each with a
     stack. Metaspace are classes, and grow with code that Spark generates; direct buffers are Arrow's and
-    Netty's, as far as they are Java's. What is left of the process is of its allocator and of libraries."""
+    Netty's, as far as they are Java's. What the allocator of the C library has, in use or not, the JVM does
+    not know. Objects of py4j are those that the JVM keeps for Python."""
     jvm = spark.sparkContext._jvm
     factory = jvm.java.lang.management.ManagementFactory
     found = dict.fromkeys(OUTSIDE, 0.0)
@@ -73,8 +82,27 @@ def outside_of_the_heap(spark: Any) -> dict[str, float]:
     for pool in factory.getPlatformMXBeans(buffers):
         if str(pool.getName()) == "direct":
             found["JVM direct buffers MB"] = pool.getMemoryUsed() / MEGABYTE
+    found[ALLOCATOR] = _in_malloc(int(jvm.java.lang.ProcessHandle.current().pid())) / MEGABYTE
     found["JVM threads"] = float(factory.getThreadMXBean().getThreadCount())
+    found["JVM classes"] = float(factory.getClassLoadingMXBean().getLoadedClassCount())
+    gateway = spark.sparkContext._gateway.java_gateway_server.getGateway()
+    found["py4j objects"] = float(gateway.getBindings().size())
     return found
+
+
+def _in_malloc(process: int) -> int:
+    """Bytes of glibc's malloc: of the main arena, and of the others, which are anonymous mappings that
+    begin at multiples of 64 MiB and are no longer. The JVM's own mappings of that kind lie below 2⁴⁰."""
+    kilobytes, inside = 0, False
+    for line in Path(f"/proc/{process}/smaps").read_text().splitlines():
+        words = line.split()
+        if not words[0].endswith(":"):
+            begin, end = (int(each, 16) for each in words[0].split("-"))
+            arena = begin % ARENA == 0 and end - begin <= ARENA and begin >> 40 > 0
+            inside = words[5:] == ["[heap]"] or (not words[5:] and arena)
+        elif inside and words[0] == "Anonymous:":
+            kilobytes += int(words[1])
+    return kilobytes * 1024
 
 
 def folders(home: Path) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 import sash
 from sash.errors import SashWarning
+from sash.runtimes.spark import malloc_arenas
 from sash.runtimes.spark.failures import sentence_of
 from sash.runtimes.spark.session import SETTINGS, costly_settings
 
@@ -150,6 +152,25 @@ def test_workers_elsewhere_without_sash_are_one_sentence_too() -> None:
         "ModuleNotFoundError: No module named 'sash'\n"
     )
     assert sentence_of(error).startswith("the Python that Spark starts its workers with does not have sash")
+
+
+@pytest.mark.spark
+def test_the_jvm_of_a_session_has_few_arenas_and_this_process_is_as_it_was(spark: SparkSession) -> None:
+    given = os.environ.get(malloc_arenas.VARIABLE)
+    in_jvm = spark.sparkContext._jvm.java.lang.System.getenv(malloc_arenas.VARIABLE)
+    assert in_jvm == (given or str(malloc_arenas.ARENAS))
+
+
+@pytest.mark.parametrize("given", [None, "7"])
+def test_few_arenas_are_for_what_starts_meanwhile_and_not_where_a_number_is_given(
+    given: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(malloc_arenas.VARIABLE, raising=False)
+    if given is not None:
+        monkeypatch.setenv(malloc_arenas.VARIABLE, given)
+    with malloc_arenas.few_arenas():
+        assert os.environ[malloc_arenas.VARIABLE] == (given or str(malloc_arenas.ARENAS))
+    assert os.environ.get(malloc_arenas.VARIABLE) == given
 
 
 def test_the_settings_that_matter_name_a_state_store_that_works() -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from sash.errors import ArgumentError, MissingDependency, SashWarning
 from sash.runtimes import worker_daemon
 from sash.runtimes.spark.compat import existing_session, is_connect
+from sash.runtimes.spark.malloc_arenas import few_arenas
 from sash.runtimes.spark.quiet_console import quiet_start
 from sash.runtimes.spark.session_requirements import PARTITIONS, shuffle_partitions, task_slots
 
@@ -101,7 +102,7 @@ def spark_session(*, master: str = "local[*]", app: str = "sash", **settings: st
         builder = builder.config(name, value.format(cores=cores))
     for name, value in given.items():
         builder = builder.config(name, value)
-    with quiet_start():
+    with quiet_start(), few_arenas():
         return builder.getOrCreate()
 
 
