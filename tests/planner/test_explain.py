@@ -128,6 +128,34 @@ def test_what_a_row_window_keeps_has_a_total_per_key_also_where_events_wait() ->
     assert kept(delay=5) == f"keeps    per key: {waiting}"
 
 
+@pytest.mark.parametrize(
+    ("aggregates", "beside", "grows"),
+    [
+        ({"n": sash.count()}, "", ""),
+        (
+            {"n": sash.count(), "all": sash.collect("x")},
+            "every collected value of all in its open window",
+            " and of the values that all has to hold",
+        ),
+        (
+            {"own": MINE, "q": sash.quantile("x", 0.5), "d": sash.distinct("x")},
+            "the encoded element of own in its open window and the summaries of q, d, of bounded size",
+            " and of the values that own has to hold",
+        ),
+    ],
+)
+def test_a_session_keeps_the_values_of_aggregates_that_hold_them(
+    aggregates: dict[str, Any], beside: str, grows: str
+) -> None:
+    query = over(iter([TABLE])).window(sash.session(5)).agg(**aggregates)
+    text = " ".join(query.explain().split())
+    assert ("bytes" + (f", plus {beside}" if beside else "") + " grows") in text
+    assert f"with the number of keys{grows}; a key is dropped" in text
+    state = json.loads(query.explain("json"))
+    assert (state["state_bytes"] is None) == bool(beside)
+    assert state["state"]["beside"] == beside
+
+
 def test_rows_of_look_backs_are_explained_as_rows_and_not_as_windows() -> None:
     lines = over(delay=5).rolling(60, 300).agg(n=sash.count()).explain().splitlines()
     assert lines[0] == "rows     one row per event: the last 60, the last 300, up to it"

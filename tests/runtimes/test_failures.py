@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PythonException
 
 import sash
 from sash.errors import PredicateError, QueryFailed
@@ -162,8 +163,21 @@ def test_a_failing_lift_on_spark_is_the_error_that_it_is_in_process(spark: Spark
     rows = spark.range(4).selectExpr("id AS t", "cast(id AS double) AS price")
     query = sash.stream(rows, time="t").window(sash.tumbling(2)).agg(total=Inverse("price"))
     for answer in (query.collect, query.head):
-        with pytest.raises(PredicateError, match=r"^Inverse\.lift raised ZeroDivisionError: "):
+        with pytest.raises(PredicateError, match=r"^Inverse\.lift raised ZeroDivisionError: ") as caught:
             answer()
+        assert "test_failures.py" in str(caught.value)
+        assert caught.value.__suppress_context__
+
+
+@pytest.mark.spark
+def test_a_failing_lift_in_a_dataframe_has_none_of_our_stack(spark: SparkSession) -> None:
+    rows = spark.range(4).selectExpr("id AS t", "cast(id AS double) AS price")
+    query = sash.stream(rows, time="t").window(sash.tumbling(2)).agg(total=Inverse("price"))
+    with pytest.raises(PythonException) as caught:
+        query.dataframe().collect()
+    lines = str(caught.value).strip().splitlines()
+    assert lines[-1].startswith("sash.errors.PredicateError: Inverse.lift raised ZeroDivisionError: ")
+    assert len(lines) <= 6, lines
 
 
 def test_what_is_not_sparks_stays_what_it_is() -> None:

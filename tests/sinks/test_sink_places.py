@@ -69,3 +69,44 @@ def test_a_link_is_the_place_that_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "out")
     with pytest.raises(ArgumentError, match="place of its own"):
         chosen(tmp_path / "out", tmp_path / "link")
+
+
+@pytest.mark.parametrize(
+    ("sink", "late", "checkpoint", "message"),
+    [
+        ("out", None, "out", "sink must be a folder of its own: it is the checkpoint "),
+        ("out", None, "./out/", "sink must be a folder of its own: it is the checkpoint "),
+        ("c/out", None, "c", "sink must be a folder of its own: it is inside of the checkpoint "),
+        ("c/_out", None, "c", "sink must be a folder of its own: it is inside of the checkpoint "),
+        ("out", "c/late", "c", "late must be a folder of its own: it is inside of the checkpoint "),
+        ("out", None, "out/c", "checkpoint must be a folder of its own: it is inside of sink, "),
+        ("out", "out/late", "c", "late must be a folder of its own: it is inside of sink, "),
+        (
+            "s3a://b/out",
+            None,
+            "s3a://b/out/c",
+            "it is inside of sink, s3a://b/out, which is read as a whole",
+        ),
+        (sinks.folder("out", format="csv"), None, "out", "sink must be a folder of its own"),
+    ],
+)
+def test_folders_within_each_other_are_refused(sink: Any, late: Any, checkpoint: str, message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)}, checkpoint=checkpoint)
+    assert message in str(caught.value)
+    assert str(caught.value).endswith(". Name one beside it.")
+
+
+@pytest.mark.parametrize(
+    ("sink", "checkpoint"),
+    [
+        ("out", "out2"),
+        ("out", "out/_checkpoint"),
+        ("out", "out/.meta/checkpoint"),
+        ("a/out", "a/checkpoint"),
+        (print, "out"),
+        (sinks.table("out", writer="me"), "out"),
+    ],
+)
+def test_folders_beside_each_other_or_hidden_are_taken(sink: Any, checkpoint: str) -> None:
+    assert sinks_for({REPORTS: ("sink", sink)}, checkpoint=checkpoint)

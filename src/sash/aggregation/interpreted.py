@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import isfunction
+from pathlib import Path
+from traceback import extract_tb
 from types import FunctionType
 from typing import Any
 
@@ -78,13 +80,28 @@ def shaped(monoid: Monoid) -> Callable[..., Any]:
 
 @contextmanager
 def lifting(monoid: Monoid) -> Iterator[None]:
-    """What a user's `lift` raises, with the name of the monoid."""
+    """What a user's `lift` raises, with the name of the monoid and the line."""
     try:
         yield
     except SashError:
         raise
     except Exception as error:
-        raise PredicateError(f"{monoid.name}.lift raised {type(error).__name__}: {error}") from error
+        raise PredicateError(
+            f"{monoid.name}.lift raised {type(error).__name__}: {error}{_line_in(monoid.lift, error)}"
+        ) from error
+
+
+def _line_in(function: Callable[..., Any], error: Exception) -> str:
+    """Which line of a user's function an error came from, where that is known; machine code has no lines,
+    so there it is where the function begins."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return ""
+    file = Path(code.co_filename).name
+    for frame in reversed(extract_tb(error.__traceback__)):
+        if (frame.filename, frame.name) == (code.co_filename, code.co_name):
+            return f" (line {frame.lineno} of {file}{': ' if frame.line else ''}{frame.line})"
+    return f" (the function at line {code.co_firstlineno} of {file})"
 
 
 VARYING = "Elements of varying length need encode(e) → bytes and decode(bytes) → e."

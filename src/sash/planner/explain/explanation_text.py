@@ -229,13 +229,14 @@ def _keeps(state: State, *, per: str) -> list[tuple[str, str]]:
 
 
 def _state(state: State) -> list[str]:
-    if state.bytes is not None:
-        size = f"about {in_bytes(state.bytes)}"
+    if state.units is not None:
+        size = f"about {in_bytes(state.units * state.unit_bytes)}"
     elif state.full is not None:
         size = f"{in_bytes(state.full * state.unit_bytes)} and {state.unit_bytes} bytes per waiting event"
     else:
         size = f"{state.unit_bytes} bytes per event"
-    return [f"{state.amount}, {size}", f"grows {state.growth}"]
+    beside = f", plus {state.beside}" if state.beside else ""
+    return [f"{state.amount}, {size}{beside}", f"grows {state.growth}"]
 
 
 def in_seconds(seconds: float) -> str:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from sash.operators.bound_query import BoundQuery, BoundRolling
+from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import StatePlan
 from sash.operators.folding.panes import clock_windows
 from sash.operators.patterns.declared import WinFarm, window_workers
@@ -29,6 +29,15 @@ VARIABLE = 32
 """Bytes of a value whose type has no width of its own."""
 PLACE = 24
 """Bytes for the key and the position of a pane or an event."""
+
+_GROWING = {
+    "collect": "every collected value",
+    "count_distinct": "every different value",
+    "skyline": "the points that no other beats",
+}
+"""Built-in aggregates whose elements grow with their events, and what these hold."""
+_OWN = "the encoded element"
+"""What one of a user's own holds, as far as is known."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +53,13 @@ class State:
     growth: str
     full: int | None = None
     """How many a full window holds, where others wait beside them, so that `units` is not known."""
+    beside: str = ""
+    """What running aggregates hold outside of these bytes, in words."""
 
     @property
     def bytes(self) -> int | None:
         """Of a key; None where it depends on how many events come."""
-        return None if self.units is None else self.units * self.unit_bytes
+        return None if self.units is None or self.beside else self.units * self.unit_bytes
 
 
 def state_of(bound: BoundQuery, plan: Plan) -> State:
@@ -88,8 +99,9 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
     forgets = _forgets(bound, plan)
     rings = [lane for lane in plan.lanes if not lane.running]
     if not rings:
-        amount = "the running aggregate of its open window"
-        return State("fold", amount, 1, 8 * plan.slot_words, f"with the number of keys{forgets}")
+        amount, (beside, grows) = "the running aggregate of its open window", _beside(bound)
+        growth = f"with the number of keys{grows}{forgets}"
+        return State("fold", amount, 1, 8 * plan.slot_words, growth, beside=beside)
     # A node for every eight elements, and as many again above them.
     size = max(8 * lane.form.width + 8 * lane.form.node_width // 4 for lane in rings)
     if plan.panes is not None:
@@ -110,14 +122,35 @@ def _kept(bound: BoundQuery, plan: StatePlan) -> State:
     if waiting:
         amount += f" and {' and '.join(waiting)} more"
     amount += f" ({what})"
+    beside, grows = "", ""
     if len(rings) < len(plan.lanes):
         amount += " and a running aggregate"
+        beside, grows = _beside(bound)
     counts = [number for _, number in needs]
     full = None if None in counts else max(number or 0 for number in counts)
     known = None if waiting else full
     reach = "the longest look-back" if isinstance(bound, BoundRolling) else "a window"
-    growth = f"with the number of events in {reach}{forgets}"
-    return State("events", amount, known, size, growth, full if waiting else None)
+    growth = f"with the number of events in {reach}{grows}{forgets}"
+    return State("events", amount, known, size, growth, full if waiting else None, beside)
+
+
+def _beside(bound: BoundQuery) -> tuple[str, str]:
+    """What running aggregates hold outside of their row of numbers, and what it grows with."""
+    if isinstance(bound, BoundWhole):
+        return "what the accumulator of its open window holds", " and what their accumulators hold"
+    growing: list[tuple[str, str]] = []
+    others: list[tuple[str, str]] = []
+    for name, monoid in bound.aggregates.items():
+        if not monoid.columnar:
+            called = monoid.made_by[0] if monoid.made_by else ""
+            (growing if called in _GROWING or not called else others).append((name, called))
+    where = "" if isinstance(bound, BoundRolling) else " in its open window"
+    parts = [f"{_GROWING.get(called, _OWN)} of {name}{where}" for name, called in growing]
+    if others:
+        summaries = "summaries" if len(others) > 1 else "summary"
+        parts.append(f"the {summaries} of {', '.join(name for name, _ in others)}, of bounded size")
+    names = ", ".join(name for name, _ in growing)
+    return " and ".join(parts), f" and of the values that {names} has to hold" if growing else ""
 
 
 def _forgets(bound: BoundQuery, plan: StatePlan) -> str:

@@ -4,6 +4,7 @@ PySpark is not a dependency of `pip install sash`, since a cluster has its own. 
 imports this package first, and so one sentence here is enough.
 
 compat.py                what Sash needs of PySpark and has no public form: all of it, in one place
+errors_in_workers.py     what Sash raises in a Python worker, without the way to it
 failures.py              what went wrong in Spark, in one sentence
 hadoop_folder.py         small files wherever Spark keeps files
 micro_batch_jobs.py      how the jobs of a micro-batch are planned

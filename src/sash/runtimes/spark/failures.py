@@ -110,7 +110,7 @@ def errors_of_workers() -> Iterator[None]:
         kind = getattr(errors, found[1], None) if found else None
         if found is None or kind is None or not issubclass(kind, errors.DataError):
             raise
-        raise kind(_plain(found[2])) from error
+        raise kind(_plain(found[2])) from None  # it has the line of the user's function
 
 
 def require_well(queries: Iterable[Any]) -> None:

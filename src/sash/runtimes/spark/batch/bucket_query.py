@@ -13,6 +13,7 @@ from sash.operators.bounded_input import answer
 from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import to_integers
 from sash.operators.folding.values import Evaluator, evaluated
+from sash.runtimes.spark.errors_in_workers import only_the_sentence
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import cut_answer
 from sash.runtimes.spark.packing.columns import HORIZON, ORDINAL
@@ -53,6 +54,7 @@ class PartitionWindows:
     part: Callable[[Answer], pa.Table]
     schema: pa.Schema
 
+    @only_the_sentence
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
         given = [batch for batch in batches if batch.num_rows]

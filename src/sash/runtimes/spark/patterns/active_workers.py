@@ -28,6 +28,7 @@ from sash.operators.folding.values import Values, values_over
 from sash.operators.windows.ranges import Ranges
 from sash.runtimes.spark.batch.bucket_query import BucketQuery, horizon_of
 from sash.runtimes.spark.compat import struct_of
+from sash.runtimes.spark.errors_in_workers import only_the_sentence
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import gathered
 from sash.runtimes.spark.packing.columns import HASH, HORIZON, ORDINAL
@@ -77,6 +78,7 @@ class Router:
         names = [ORDINAL, HASH, WORKER, *([HORIZON] if self.has_horizon else [])]
         return pa.schema([*placed, *(pa.field(name, pa.int64()) for name in names)])
 
+    @only_the_sentence
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in gathered(batches):
             yield from self.sent(table).to_batches()
@@ -116,6 +118,7 @@ class WindowWorker:
 
     router: Router
 
+    @only_the_sentence
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         table = pa.Table.from_batches(batches, schema=self.router.schema)
         if table.num_rows:

@@ -24,6 +24,7 @@ from sash.operators.patterns.window_share import WindowShare, blocks
 from sash.operators.windows.ranges import Ranges, RepeatedRanges
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.compat import struct_of
+from sash.runtimes.spark.errors_in_workers import only_the_sentence
 from sash.runtimes.spark.packing.columns import BUCKET
 from sash.runtimes.spark.streaming.worker_gc import freeze_gc
 from sash.semantics.window import Window
@@ -127,6 +128,7 @@ class BatchWorker:
 
     bound: BoundQuery
 
+    @only_the_sentence
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
         for batch in batches:

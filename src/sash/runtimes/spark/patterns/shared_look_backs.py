@@ -27,6 +27,7 @@ from sash.operators.folding.panes import group_by
 from sash.operators.look_backs_by_pane import LookBackPanes
 from sash.runtimes.spark.batch.bucket_query import PIECE, BucketQuery
 from sash.runtimes.spark.compat import arrow_of, struct_of
+from sash.runtimes.spark.errors_in_workers import only_the_sentence
 from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import cut_answer, gathered
 from sash.runtimes.spark.packing.columns import HASH, ORDINAL
@@ -93,6 +94,7 @@ class LookBackRouter:
     panes: LookBackPanes
     route: Route
 
+    @only_the_sentence
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
         for table in gathered(batches):
@@ -148,6 +150,7 @@ class LookBackWorker:
     panes: LookBackPanes
     schema: pa.Schema
 
+    @only_the_sentence
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
         every = {kind: [*blocks] for kind, blocks in _opened(batches).items()}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 
 from sash.errors import ArgumentError
+from sash.runtimes.folder_paths import resolved
 from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.protocol import BatchSink, FlatSink, FunctionSink, KeyedSink, Sink
 from sash.runtimes.spark.sinks.wrapped_sinks import innermost
@@ -28,10 +29,14 @@ def sink_for(given: Sink, *, argument: str = "sink") -> BatchSink:
 
 
 def sinks_for(
-    given: Mapping[str, tuple[str, Sink | None]], *, latest: Mapping[str, tuple[str, ...]] | None = None
+    given: Mapping[str, tuple[str, Sink | None]],
+    *,
+    checkpoint: str | PathLike[str] = "",
+    latest: Mapping[str, tuple[str, ...]] | None = None,
 ) -> dict[str, BatchSink]:
     """By output; `given` has the argument and the value for each, None where it was left out. `latest`: the
-    keys of outputs of `.latest`, whose rows each take the place of the one before."""
+    keys of outputs of `.latest`, whose rows each take the place of the one before. No folder is inside of
+    another one, or of the checkpoint."""
     sinks: dict[str, BatchSink] = {}
     owners: dict[tuple[str, ...], str] = {}
     for output, (argument, value) in given.items():
@@ -48,7 +53,39 @@ def sinks_for(
                 message=f"{argument} must have a place of its own: {owner} is written there, and each "
                 "would replace rows of the other",
             )  # fmt: skip
+    folders = {argument: place[1] for place, argument in owners.items() if place[0] == "folder"}
+    _require_apart(folders, resolved(fspath(checkpoint)) if fspath(checkpoint) else "")
     return sinks
+
+
+def _require_apart(folders: Mapping[str, str], checkpoint: str) -> None:
+    """None of the folders is within another, unless hidden from its readers, or shares the checkpoint."""
+    for argument, folder in folders.items():
+        if checkpoint and (folder == checkpoint or _within(folder, checkpoint)):
+            how = "is" if folder == checkpoint else "is inside of"
+            raise _not_apart(argument, folder, f"it {how} the checkpoint {checkpoint}")
+        for name, place in {"checkpoint": checkpoint, **folders}.items():
+            if _within(place, folder) and not _hidden(place, folder):
+                raise _not_apart(
+                    name, place, f"it is inside of {argument}, {folder}, which is read as a whole"
+                )
+
+
+def _not_apart(argument: str, folder: str, why: str) -> ArgumentError:
+    return ArgumentError(
+        argument, folder, "a folder of its own",
+        message=f"{argument} must be a folder of its own: {why}",
+        hint="Name one beside it.",
+    )  # fmt: skip
+
+
+def _within(inner: str, outer: str) -> bool:
+    return inner.startswith(outer.rstrip("/") + "/")
+
+
+def _hidden(inner: str, outer: str) -> bool:
+    """Spark and others do not read what begins so."""
+    return any(part.startswith(("_", ".")) for part in inner[len(outer) :].split("/"))
 
 
 def require_fitting_columns(

@@ -91,7 +91,7 @@ def start(
     """Begin; the handle shows its progress and stops it."""
     spark, place = source.df.sparkSession, fspath(checkpoint)
     latest = {REPORTS: bound.keys} if isinstance(bound, BoundLatest) else {}
-    sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)}, latest=latest)
+    sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)}, checkpoint=place, latest=latest)
     if flat:
         sinks[REPORTS] = flattening(sinks[REPORTS])
     unsettled, source = source, settled(source, bound, place, elastic=elastic is not None)
@@ -250,7 +250,7 @@ def start_join(
 ) -> StreamingQuery | ElasticQuery:
     """A join of two streams."""
     given = {late_of(side): (f"late[{side.value!r}]", late.get(side)) for side in Side}
-    sinks = sinks_for({REPORTS: ("sink", sink), **given})
+    sinks = sinks_for({REPORTS: ("sink", sink), **given}, checkpoint=checkpoint)
     return _start_blocks(
         inputs.left.sparkSession, sinks,
         emitted=lambda: inputs.emitted(bound, tuple(sinks)),
@@ -271,7 +271,7 @@ def start_operator(
     name: str | None,
 ) -> StreamingQuery | ElasticQuery:
     """A stateful operator over streams. Tuples that come too late go to the sink `late`."""
-    sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)})
+    sinks = sinks_for({REPORTS: ("sink", sink), LATE: ("late", late)}, checkpoint=checkpoint)
     return _start_blocks(
         inputs.frames[0].sparkSession, sinks,
         emitted=lambda: inputs.emitted(tuple(sinks)),

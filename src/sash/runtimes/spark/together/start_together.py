@@ -65,7 +65,7 @@ def start_together(
         given[output_of(query, LATE)] = f"late[{query!r}]", late.get(query)
     latest = {output_of(query, REPORTS): own.keys for query, own in bounds.items()
               if isinstance(own, BoundLatest)}  # fmt: skip
-    chosen = sinks_for(given, latest=latest)
+    chosen = sinks_for(given, checkpoint=place, latest=latest)
     for query in flat:
         chosen[output_of(query, REPORTS)] = flattening(chosen[output_of(query, REPORTS)])
     for query, store in online.items():
