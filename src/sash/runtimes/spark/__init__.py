@@ -7,6 +7,7 @@ compat.py                what Sash needs of PySpark and has no public form: all 
 errors_in_workers.py     what Sash raises in a Python worker, without the way to it
 failures.py              what went wrong in Spark, in one sentence
 hadoop_folder.py         small files wherever Spark keeps files
+malloc_arenas.py         how many arenas the C library gives the JVM
 micro_batch_jobs.py      how the jobs of a micro-batch are planned
 quiet_console.py         what the processes of Spark write to standard error, without noise
 session.py               a SparkSession with the settings that matter to Sash

@@ -12,15 +12,15 @@ from typing import ParamSpec, TypeVar
 
 from sash.errors import SashError
 
-Arguments = ParamSpec("Arguments")
-Item = TypeVar("Item")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def only_the_sentence(task: Callable[Arguments, Iterator[Item]]) -> Callable[Arguments, Iterator[Item]]:
+def only_the_sentence(task: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
     """The same task of a worker; errors of ours leave it without their stack and cause."""
 
     @wraps(task)
-    def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> Iterator[Item]:
+    def run(*arguments: P.args, **options: P.kwargs) -> Iterator[T]:
         try:
             yield from task(*arguments, **options)
         except SashError as error:
