@@ -78,9 +78,9 @@ def test_a_hot_key_is_shared_from_a_later_batch_on_and_the_rows_are_those_withou
     with pytest.raises(Exception, match="the sink has failed"):
         run()
     run()
-    elastic = rolling(read_batches(spark, tmp_path / "in", every[0].schema))
+    other = rolling(read_batches(spark, tmp_path / "in", every[0].schema))
     with pytest.raises(DifferentQuery, match="shares look-backs of hot keys just now"):
-        elastic.start(sink, checkpoint=tmp_path / "c", trigger="available now", online=tmp_path / "online")
+        other.start(sink, checkpoint=tmp_path / "c", trigger="available now", online=tmp_path / "online")
     write_batches(tmp_path / "in", every[6:], first=6)
     with pytest.raises(Exception, match="the sink has failed"):
         run()

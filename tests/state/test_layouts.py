@@ -111,9 +111,9 @@ def test_a_journal_has_its_layout_and_goes_on_without(tmp_path: Path) -> None:
     assert begun(2).newest == [5]
     with Files(tmp_path) as store:
         store.fence()
-        store.put_many({epoch_journal.LAYOUT_KEY: b"2"})
+        store.put_many({epoch_journal.LAYOUT_KEY: b"3"})
         store.commit(2)
-    with pytest.raises(StoreError, match="the journal of epochs has layout 2"):
+    with pytest.raises(StoreError, match="the journal of epochs has layout 3"):
         begun(3)
 
 

@@ -59,7 +59,11 @@ def regimes_as_json(regimes: Sequence[Regime]) -> list[Any]:
 
 
 def regimes_in(found: Sequence[Any]) -> tuple[Regime, ...]:
-    return tuple(Regime(*map(int, regime)) for regime in found)
+    """ValueError for numbers that no regime has."""
+    regimes = tuple(Regime(*map(int, regime)) for regime in found)
+    if any(regime.shares < 1 or regime.length < 1 for regime in regimes):
+        raise ValueError(f"these are no regimes: {regimes}")
+    return regimes
 
 
 def set_shared_keys(spark: SparkSession, shared: SharedKeys) -> None:

@@ -57,9 +57,7 @@ class LookBackPacker:
 
     def blocks(self, table: pa.Table, shared: SharedKeys) -> Iterator[pa.RecordBatch]:
         """Of rows that are numbered already."""
-        count = len(self.packer.buckets)
-        places = {regime.key % count for regime in shared.regimes}
-        near = np.flatnonzero(np.isin(table[self.packer.share].to_numpy(), list(places)))
+        near = self._near(table, shared)
         if not len(near):
             yield self.packer.packed(table)
             return
@@ -81,6 +79,13 @@ class LookBackPacker:
             yield self.packer.packed(table if owned.all() else table.filter(pa.array(owned)))
         if parts:
             yield self._packed(pa.concat_tables(parts))
+
+    def _near(self, table: pa.Table, shared: SharedKeys) -> Ints:
+        """The rows that have a bucket with a key that is shared: only of these a hash is computed."""
+        if not shared.regimes:
+            return np.empty(0, np.int64)
+        places = {regime.key % len(self.packer.buckets) for regime in shared.regimes}
+        return np.flatnonzero(np.isin(table[self.packer.share].to_numpy(), list(places)))
 
     def _shared(self, regime: Regime, rows: pa.Table, times: Ints, ordinals: Ints) -> Iterator[pa.Table]:
         """The rows of a regime, and their panes for each bucket that does not have them as rows."""
