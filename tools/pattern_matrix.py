@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pyarrow as pa
@@ -31,9 +32,9 @@ from sash.semantics.window import Window
 TITLE = """# What is accepted
 
 Written by `make docs` from the functions that refuse a query. `yes` is computed; a number is the reason
-below for which it is refused. Windows with the same row share it. Nested patterns are as what they hold:
-`WinFarm(PaneFarm(…))` is accepted where `WinFarm` and `PaneFarm` both are. `WinSeq` computes everything. An
-iterator of tables in process takes no pattern: one process keeps its windows.
+below for which it can not be, a letter stands for what nobody has built. Windows with the same row share
+it. Nested patterns are as what they hold: `WinFarm(PaneFarm(…))` is accepted where `WinFarm` and `PaneFarm`
+both are. `WinSeq` computes everything.
 
 | aggregates | which |
 |---|---|
@@ -91,43 +92,61 @@ REASONS: dict[str, str] = {
     "only known when a later event has been seen": MEANT,
     "is not declared commutative": MEANT,
     "has no combine": MEANT,
-    "A key has one row": MEANT,
+    "there are none to share": MEANT,
     "nobody knows which windows hold them": MEANT,
     "it depends on more events of the key": MEANT,
     # Those that users meet most come first.
-    "share the look-backs of a key over static DataFrames only": "not built: designed in decision 42",
-    "workers that share its panes need no owner": "not built: PaneFarm has the same use, decision 42",
+    "share the look-backs of a key over static DataFrames only": "Designed in decision 42.",
+    "workers that share its panes need no owner": "PaneFarm has the same use, decision 42.",
+    "is not cut into parts": "KeyFarm shares out keys, which is enough unless one has most events.",
 }
-"""By a part of the text of a refusal: whether it is meant to stay."""
+"""By a part of the text of a refusal: whether it is meant to stay, or why nobody has done the work."""
 
 
 @dataclass
 class Notes:
     """The reasons in order of appearance."""
 
-    texts: list[str] = field(default_factory=list)
+    by_definition: list[str] = field(default_factory=list)
+    not_built: list[str] = field(default_factory=list)
 
     def cell(self, reason: SashError | str | None) -> str:
         if reason is None:
             return "yes"
         text = reason if isinstance(reason, str) else getattr(reason, "hint", "") or str(reason)
-        standing(text)
-        if text not in self.texts:
-            self.texts.append(text)
-        return f"[{self.texts.index(text) + 1}](#why-not)"
+        meant = standing(text) == MEANT
+        texts = self.by_definition if meant else self.not_built
+        if text not in texts:
+            texts.append(text)
+        at = texts.index(text)
+        return f"[{at + 1}](#why-not)" if meant else f"[{ascii_lowercase[at]}](#not-built)"
 
     def page(self) -> str:
-        lines = [f"{n}. {text} *({standing(text)})*" for n, text in enumerate(self.texts, 1)]
-        missing = [known for known in REASONS.values() if known != MEANT]
-        order = [
-            str(n) for known in missing for n, text in enumerate(self.texts, 1) if standing(text) == known
+        numbered = [f"{at}. {text}" for at, text in enumerate(self.by_definition, 1)]
+        lettered = [
+            f"| {letter} | {text} | {standing(text)} |"
+            for letter, text in zip(ascii_lowercase, self.not_built, strict=False)
         ]
-        ends = f"Not by definition, in the order in which users meet them: {', '.join(order)}."
-        return "\n".join(["## Why not", "", *lines, "", ends, ""])
+        why = [
+            "## Why not",
+            "",
+            "By definition, of the windows, the aggregates or the pattern:",
+            "",
+            *numbered,
+        ]
+        effort = [
+            "## Not built",
+            "",
+            "What could be, and is not:",
+            "",
+            "| | refused with | why |",
+            "|---|---|---|",
+        ]
+        return "\n".join([*why, "", *effort, *lettered, ""])
 
 
 def standing(text: str) -> str:
-    """Whether a refusal is by definition, or nobody has done the work."""
+    """Whether a refusal is by definition, or why nobody has done the work."""
     for part, known in REASONS.items():
         if part in text:
             return known
