@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import sash
 from sash.aggregation import built_in
@@ -20,6 +20,7 @@ from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm
 from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.packing.balanced_bucket_ids import partition_of
 from sash.runtimes.spark.packing.blocks import COUNTS
+from sash.runtimes.spark.patterns.static_plan import owner_finds
 from sash.runtimes.spark.patterns.stream_plan import (
     impossible_on_streams,
     require_own_events,
@@ -89,6 +90,28 @@ def test_oracle_any_window_can_be_farmed_out_by_key_or_to_agnostic_workers(
 ) -> None:
     outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
     dry = DryFarm(bound_query(query), chosen, forgetful=forgetful, late=late)
+    assert observed(dry.run(tables(batches)), query) == expected(outcome, query)
+    assert dry.counts["events"] == sum(map(len, batches))
+    assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+    require_late_rows(dry, outcome)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    query=queries(), batches=cut(), chosen=st.one_of(st.builds(WinFarm, degree), two_levels),
+    forgetful=st.booleans(), late=st.booleans(), shared=st.booleans(),
+)  # fmt: skip
+def test_oracle_windows_that_an_owner_finds_are_shared_whole_and_in_parts(
+    query: Query, batches: list[list[Arrival]], chosen: Pattern, forgetful: bool, late: bool, shared: bool
+) -> None:
+    """Sessions and count windows under every pattern that takes them, panes in order, and those that depend
+    on later events under map-reduce."""
+    if "WinMapReduce" in str(chosen) or shared:
+        query = replace(query, aggregates=AGGREGATES | {"held": built_in.top_k("e", 3)})
+    bound = bound_query(query)
+    assume(refusal(chosen, bound) is None and owner_finds(chosen, bound))
+    outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
+    dry = DryFarm(bound, chosen, forgetful=forgetful, late=late)
     assert observed(dry.run(tables(batches)), query) == expected(outcome, query)
     assert dry.counts["events"] == sum(map(len, batches))
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
@@ -199,6 +222,25 @@ def test_windows_that_close_one_by_one_go_to_one_agnostic_worker_after_the_other
     assert dry.used == {0, 1, 2}
 
 
+@pytest.mark.parametrize(
+    ("chosen", "used"),
+    [
+        (WinFarm(3), {0, 1, 2}),
+        (WinMapReduce(4, 1), {0, 1, 2, 3}),
+        (PaneFarm(3, 2), {0, 1, 2}),
+        (KeyFarm(WinMapReduce(2, 1), replicas=2), {0, 1}),
+    ],
+    ids=str,
+)
+def test_one_key_keeps_all_workers_busy_that_an_owner_hands_parts_to(
+    chosen: Pattern, used: set[int]
+) -> None:
+    dry = DryFarm(bind(windows.rows(40, every=10)), chosen)
+    rows = dry.run(one_key(range(101)))
+    assert [row["n"] for row in rows] == [40] * 7
+    assert dry.used == used or {worker - 2 for worker in dry.used} == used  # the second share of the keys
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_agnostic_workers_hold_the_columns_that_a_query_reads(late: bool) -> None:
     query = Query((windows.tumbling(5),), {"s": built_in.sum("x")}, flush=False)
@@ -265,17 +307,9 @@ def late(window: Window, **changes: Any) -> BoundQuery:
 @pytest.mark.parametrize(
     ("chosen", "bound", "message"),
     [
-        (WinFarm(2), late(windows.rows(3)), "told from a row alone"),
-        (WinFarm(2), late(windows.session(3)), "told from a row alone"),
-        (PaneFarm(2, 2), late(windows.rows(3)), "over time or cumulate windows"),
-        (
-            PaneFarm(2, 1),
-            bound_query(Query((windows.tumbling(3),), AGGREGATES)),
-            "not declared commutative",
-        ),
         (WinFarm(2, model="agnostic", chunk=7), late(windows.rows(3)), "chunk must be left out on Spark"),
-        (WinFarm(2, model="agnostic"), ROLLING, "KeyFarm for rolling features"),
-        (WinFarm(2), ROLLING, "told from a row alone"),
+        (WinFarm(2, model="agnostic"), ROLLING, "for rolling features on Spark"),
+        (PaneFarm(2, 1), ROLLING, "over static DataFrames only"),
     ],
 )
 def test_what_a_stream_cannot_do_is_refused_with_the_reason(
@@ -289,9 +323,10 @@ def test_what_a_stream_cannot_do_is_refused_with_the_reason(
 @pytest.mark.parametrize("chosen", [WinFarm(2), PaneFarm(1, 1), WinMapReduce(1, 1)], ids=str)
 def test_workers_that_share_a_key_are_refused_over_rows_of_another_stateful_step(chosen: Pattern) -> None:
     with pytest.raises(Unsupported, match="could judge one event differently"):
-        require_own_events(chosen)
+        require_own_events(chosen, late(windows.tumbling(3)))
+    require_own_events(chosen, late(windows.rows(3)))  # an owner finds them, and judges what is late
     for own in (WinSeq(), KeyFarm(3), WinFarm(2, model="agnostic")):
-        require_own_events(own)
+        require_own_events(own, late(windows.tumbling(3)))
 
 
 def test_a_key_that_workers_cannot_hash_is_refused_before_anything_runs() -> None:

@@ -48,9 +48,9 @@ class PaneParts(Protocol):
         ...
 
 
-def parts_of(monoid: Monoid, schema: pa.Schema) -> PaneParts | None:
-    """None for an aggregate that depends on the order of events."""
-    if not monoid.commutative:
+def parts_of(monoid: Monoid, schema: pa.Schema, *, in_order: bool = False) -> PaneParts | None:
+    """None for an aggregate that depends on the order of events, unless these will come `in_order`."""
+    if not (monoid.commutative or in_order):
         return None
     kinds = tuple(kind_of(schema.field(column).type) for column in monoid.columns)
     typed = monoid.bind(kinds)
