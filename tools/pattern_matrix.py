@@ -40,10 +40,11 @@ below for which it can not be, a letter stands for what nobody has built. Window
 it. Nested patterns are as what they hold: `WinFarm(PaneFarm(…))` is accepted where `WinFarm` and `PaneFarm`
 both are. `WinSeq` computes everything.
 
-On Spark an owner of all events of a key has to find windows that a row alone does not tell: sessions, `rows`
-on streams, windows that depend on later events. It hands them to the workers of the pattern: whole to those
-of `WinFarm`, which then is the same as `WinFarm(…, model="agnostic")`; in parts to those of `PaneFarm` and
-`WinMapReduce`. `auto` chooses no pattern whose costs are not estimated.
+On Spark an owner of all events of a key has to find windows that a row alone does not tell: sessions,
+`rows` on streams, windows that depend on later events, and all windows over windows of a stream. It hands
+them to the workers of a pattern: whole to those of `WinFarm`, which is then the same as
+`WinFarm(…, model="agnostic")`; in parts to those of `PaneFarm` and `WinMapReduce`. `auto` chooses no
+pattern whose costs are not estimated.
 
 | aggregates | which |
 |---|---|
@@ -121,7 +122,6 @@ REASONS: dict[str, str] = {
     "an elastic query chooses that for every": "Elastic is a key farm whose degree changes; windows of a "
     "key are not shared there.",
     "All queries share the buckets of their keys": "Other buckets would need another pass.",
-    "buckets that share a key could judge": "They would have to share what was known of time before.",
     "One process keeps its windows": "Threads share a whole table, not a stream.",
 }
 """By a part of the text of a refusal: whether it is meant to stay, or why nobody has done the work."""

@@ -175,15 +175,18 @@ def rate(spark: SparkSession) -> DataFrame:
     return spark.readStream.format("rate").load()
 
 
-def test_a_pattern_over_windows_of_a_stream_is_refused_where_workers_would_share_a_key(
-    rate: DataFrame,
-) -> None:
-    minutes = sash.stream(rate, time="timestamp").window(sash.tumbling("1 minute")).agg(n=sash.count())
-    derived = minutes.dataframe().selectExpr("window.end AS t", "n")
-    hours = sash.stream(derived, time="t").window(sash.tumbling("1 hour")).agg(n=sash.sum("n"))
-    with pytest.raises(Unsupported, match="could judge one event differently"):
-        hours.parallel(sash.WinMapReduce(2, 2))
-    assert hours.parallel(sash.KeyFarm(2)).dataframe().isStreaming
+@pytest.mark.parametrize("chosen", [WinMapReduce(2, 2), WinFarm(2)], ids=str)
+def test_workers_share_the_windows_over_windows_of_a_stream(spark: SparkSession, chosen: Pattern) -> None:
+    df = stream_batches(spark, hot(300))
+    tens = sash.stream(df, time="t", key="k").window(sash.tumbling(10)).agg(n=sash.count())
+    derived = tens.dataframe().selectExpr("window.end AS t", "k", "n")
+    stream = sash.stream(derived, time="t", key="k").window(sash.sliding(60, every=30))
+    query = stream.agg(n=sash.sum("n"), top=sash.top_k("n", 1)).parallel(chosen)
+    ran = Ran(query.dataframe())
+    rows = {row["window"]["start"]: row for row in ran.rows if row["k"] == "hot"}
+    # Tens end at 10, 20, …: those of [30, 90) hold events 20 … 79; 99 and 199 are of the other key.
+    assert [rows[start]["n"] for start in (30, 60, 90, 150)] == [60, 59, 59, 59]
+    assert [rows[start]["top"] for start in (30, 60)] == [[10], [10]]
 
 
 def test_an_elastic_query_under_a_pattern_is_refused(rate: DataFrame, tmp_path: Path) -> None:

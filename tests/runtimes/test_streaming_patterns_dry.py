@@ -23,7 +23,6 @@ from sash.runtimes.spark.packing.blocks import COUNTS
 from sash.runtimes.spark.patterns.static_plan import owner_finds
 from sash.runtimes.spark.patterns.stream_plan import (
     impossible_on_streams,
-    require_own_events,
     require_possible_on_streams,
     worker_buckets,
 )
@@ -320,13 +319,14 @@ def test_what_a_stream_cannot_do_is_refused_with_the_reason(
     assert impossible_on_streams(chosen, bound) is not None
 
 
-@pytest.mark.parametrize("chosen", [WinFarm(2), PaneFarm(1, 1), WinMapReduce(1, 1)], ids=str)
-def test_workers_that_share_a_key_are_refused_over_rows_of_another_stateful_step(chosen: Pattern) -> None:
-    with pytest.raises(Unsupported, match="could judge one event differently"):
-        require_own_events(chosen, late(windows.tumbling(3)))
-    require_own_events(chosen, late(windows.rows(3)))  # an owner finds them, and judges what is late
-    for own in (WinSeq(), KeyFarm(3), WinFarm(2, model="agnostic")):
-        require_own_events(own, late(windows.tumbling(3)))
+def test_an_owner_judges_rows_of_another_stateful_step_where_workers_would_share_a_key() -> None:
+    bound = late(windows.tumbling(3))
+    for chosen in (WinFarm(2), PaneFarm(1, 1), WinMapReduce(1, 1), KeyFarm(PaneFarm(1, 1), replicas=2)):
+        assert owner_finds(chosen, bound, derived=True)
+        assert not owner_finds(chosen, bound)
+        assert impossible_on_streams(chosen, bound, derived=True) is None
+    for own in (WinSeq(), KeyFarm(3)):
+        assert not owner_finds(own, bound, derived=True)
 
 
 def test_a_key_that_workers_cannot_hash_is_refused_before_anything_runs() -> None:

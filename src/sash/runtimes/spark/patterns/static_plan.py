@@ -87,17 +87,21 @@ def plan_of(pattern: Pattern) -> StaticPlan:
             return StaticPlan(route)
 
 
-def owner_finds(pattern: Pattern, bound: BoundQuery, *, sorted_panes: bool = False) -> bool:
+def owner_finds(
+    pattern: Pattern, bound: BoundQuery, *, sorted_panes: bool = False, derived: bool = False
+) -> bool:
     """Whether an owner of all events of a key finds windows, and hands them out as a whole or in parts:
     where a row alone does not tell which windows hold it, because that depends on other events of its key.
-    `sorted_panes`: whether those who fold panes have all rows of one, and can sort them.
+    `sorted_panes`: whether those who fold panes have all rows of one, and can sort them. `derived`: over
+    the rows of another stateful step, which are judged by what their bucket knew before: buckets that share
+    a key could judge one of them differently.
     """
     if is_agnostic(pattern):
         return True
     if isinstance(bound, BoundRolling):
         return False
     plan, by_row = plan_of(pattern), clock_windows(bound) and bound.query.order is Order.EVENT_TIME
-    if not by_row:
+    if derived or not by_row:
         return plan.folds or plan.route.windows > 1
     return plan.folds and not sorted_panes and in_order(bound)
 

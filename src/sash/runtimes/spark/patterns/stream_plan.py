@@ -76,9 +76,11 @@ def worker_buckets(count: int, *, partitions: int) -> tuple[int, ...]:
     return bucket_ids(partitions=partitions, each=-(-count // partitions))[:count]
 
 
-def stream_stages_of(pattern: Pattern, bound: BoundQuery, keys: str, opens: Sequence[str]) -> list[str]:
+def stream_stages_of(
+    pattern: Pattern, bound: BoundQuery, keys: str, opens: Sequence[str], *, derived: bool = False
+) -> list[str]:
     """The steps after packing, for people; `opens` are those that make rows of the answer."""
-    if owner_finds(pattern, bound):
+    if owner_finds(pattern, bound, derived=derived):
         return owner_stages(pattern, keys, kept=", which lie in RocksDB")
     plan = stream_plan_of(pattern)
     shares, windows = plan.route.keys, plan.route.windows
@@ -105,9 +107,7 @@ def impossible_on_streams(
     """Why a streaming DataFrame cannot do this; None when it can. `derived`: over the rows of another
     stateful step."""
     try:
-        require_possible_on_streams(pattern, bound)
-        if derived:
-            require_own_events(pattern, bound)
+        require_possible_on_streams(pattern, bound, derived=derived)
     except SashError as reason:
         return reason
     return None
@@ -118,15 +118,15 @@ def not_planned_on_streams(
 ) -> SashError | None:
     """Why the planner does not choose this by itself."""
     reason = impossible_on_streams(pattern, bound, derived=derived)
-    if reason is None and owner_finds(pattern, bound) and not is_agnostic(pattern):
+    if reason is None and owner_finds(pattern, bound, derived=derived) and not is_agnostic(pattern):
         return not_estimated(pattern, OWNER)
     return reason
 
 
-def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
+def require_possible_on_streams(pattern: Pattern, bound: BoundQuery, *, derived: bool = False) -> None:
     """Refuses what a streaming DataFrame cannot do, before anything runs."""
     require_workable(pattern, bound)
-    if owner_finds(pattern, bound):
+    if owner_finds(pattern, bound, derived=derived):
         return
     plan = stream_plan_of(pattern)
     if plan.folds and isinstance(bound, BoundRolling):
@@ -136,17 +136,3 @@ def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
         )  # fmt: skip
     if plan.folds or plan.route.windows > 1:
         require_hashable(bound.schema, bound.keys)
-
-
-def require_own_events(pattern: Pattern, bound: BoundQuery) -> None:
-    """Refuses workers that share the events of a key, over rows which another stateful step emits."""
-    if owner_finds(pattern, bound):
-        return
-    plan = stream_plan_of(pattern)
-    if plan.folds or plan.route.windows > 1:
-        raise Unsupported(
-            "pattern", str(pattern),
-            "KeyFarm, WinSeq or WinFarm(…, model='agnostic') over the windows of a stream",
-            hint="Rows of another stateful step are judged by what their bucket knew before; buckets that "
-            "share a key could judge one event differently.",
-        )  # fmt: skip

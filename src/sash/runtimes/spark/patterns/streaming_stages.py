@@ -45,7 +45,7 @@ Packed = Callable[[WindowStage], DataFrame]
 
 
 def is_chained(pattern: Pattern | None, bound: BoundQuery) -> bool:
-    """Whether one stateful step follows another."""
+    """Whether a query over events has one stateful step after another."""
     return pattern is not None and not owner_finds(pattern, bound) and stream_plan_of(pattern).folds
 
 
@@ -56,7 +56,7 @@ def farmed(
     """The outputs of `stage`'s query, computed by the workers of a pattern; in the buckets that are `kept`,
     if they are as many."""
     stage = replace(stage, pattern=str(pattern))
-    if owner_finds(pattern, stage.bound):
+    if owner_finds(pattern, stage.bound, derived=stage.derived):
         return _handed_out(stage, handing_of(pattern), packed)
     plan = stream_plan_of(pattern)
     if plan.parts is None:

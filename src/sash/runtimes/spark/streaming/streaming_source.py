@@ -172,7 +172,11 @@ class StreamingSource:
         )
         opens = answers_with({REPORTS: bound.output}).stages
         if plan.pattern is not None:
-            return [pack, watermark, *stream_stages_of(plan.pattern, bound, keys, opens)]
+            return [
+                pack,
+                watermark,
+                *stream_stages_of(plan.pattern, bound, keys, opens, derived=upstream.derived),
+            ]
         why, held = why_state_store(self, bound), "panes" if keeps_panes(bound) else "events"
         if why is None:
             buckets = self.epoch_buckets(bound)
