@@ -17,6 +17,7 @@ from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
+from tests.runtimes.object_aggregates import OBJECTS
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 NUMBERS = {"n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x")}
-OBJECTS = {"n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x")}
 ORDERED = NUMBERS | {"held": built_in.collect("e")}
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 

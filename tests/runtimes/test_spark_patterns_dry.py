@@ -26,6 +26,7 @@ from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
 from tests.runtimes.dry_farm import by_worker
+from tests.runtimes.object_aggregates import OBJECTS
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
@@ -37,7 +38,6 @@ NUMBERS = {
 }
 FIRSTS = {"first": built_in.first("x"), "run": built_in.longest_increasing_run("x")}
 ORDERED = NUMBERS | {"held": built_in.collect("e")}
-OBJECTS = {"n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x")}
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 
 degree = st.integers(1, 6)

@@ -14,6 +14,7 @@ from sash.aggregation import built_in
 from sash.errors import Unsupported
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce
 from sash.semantics.reference import Arrival, Batch, evaluate
+from sash.semantics.window import Window
 from tests.runtimes.micro_batches import (
     Delivered,
     Ran,
@@ -22,6 +23,7 @@ from tests.runtimes.micro_batches import (
     stream_batches,
     write_batches,
 )
+from tests.runtimes.object_aggregates import OBJECTS
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 if TYPE_CHECKING:
@@ -44,20 +46,21 @@ def arrivals(seed: int) -> list[list[Arrival]]:
 
 
 @pytest.mark.parametrize(
-    ("seed", "size", "every", "chosen"),
+    ("seed", "window", "chosen"),
     [
-        (1, 12, 5, KeyFarm(WinMapReduce(2, 2), replicas=2)),
-        (3, 10, 4, WinFarm(3)),
-        (4, 10, 5, WinFarm(2, model="agnostic")),
+        (1, sash.sliding(12, every=5), KeyFarm(WinMapReduce(2, 2), replicas=2)),
+        (3, sash.sliding(10, every=4), WinFarm(3)),
+        (4, sash.sliding(10, every=5), WinFarm(2, model="agnostic")),
+        (6, sash.rows(4, every=3), PaneFarm(2, 2)),
     ],
-    ids=["two steps", "one step", "agnostic"],
+    ids=["two steps", "one step", "agnostic", "in parts"],
 )
 def test_oracle_a_stream_under_a_pattern_has_the_reports_and_late_rows_of_the_reference(
-    spark: SparkSession, seed: int, size: int, every: int, chosen: Pattern
+    spark: SparkSession, seed: int, window: Window, chosen: Pattern
 ) -> None:
     batches = arrivals(seed)
     df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
-    stream = sash.stream(df, time="t", key="k", delay=4).window(sash.sliding(size, every=every))
+    stream = sash.stream(df, time="t", key="k", delay=4).window(window)
     query = stream.agg(**NUMBERS).parallel(chosen)
     ran = Delivered(query, "late")
     oracle = evaluate(query.bound.query, [Batch(tuple(batch)) for batch in batches])
@@ -100,7 +103,7 @@ def test_oracle_two_steps_correct_themselves_and_fold_objects(
     spark: SparkSession, chosen: Pattern, options: dict[str, Any]
 ) -> None:
     """Both steps see the same watermark in the same micro-batch: revisions are those of the reference."""
-    batches, names = arrivals(5), NUMBERS | {"most": built_in.top_k("x", 2)}
+    batches, names = arrivals(5), NUMBERS | OBJECTS
     df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
     stream = sash.stream(df, time="t", key="k", delay=4, allowed_lateness=6)
     query = stream.window(sash.sliding(12, every=5), **options).agg(**names).parallel(chosen)

@@ -32,6 +32,7 @@ from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch, Outcome, evaluate
 from sash.semantics.window import Window
 from tests.runtimes.dry_farm import DryFarm
+from tests.runtimes.object_aggregates import OBJECTS as SOME_OBJECTS
 from tests.runtimes.tables import table_of
 from tests.runtimes.test_paned_operator import bind, clock_windows
 from tests.runtimes.test_spark_streaming_dry import (
@@ -58,10 +59,7 @@ one_level: st.SearchStrategy[Pattern] = st.one_of(
     st.just(WinSeq()), st.builds(KeyFarm, degree), st.builds(WinFarm, degree)
 )
 emits = st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))])
-OBJECTS = {
-    "n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x"),
-    "even": built_in.top_k("e", 3, where="x > 2"),
-}  # fmt: skip
+OBJECTS = {**SOME_OBJECTS, "even": built_in.top_k("e", 3, where="x > 2")}
 no_windows_shared = st.one_of(
     st.just(WinSeq()), st.builds(KeyFarm, degree),
     st.builds(lambda n: WinFarm(n, model="agnostic"), degree),
