@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.declared import Pattern
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
 from sash.runtimes.spark.patterns.agnostic import WORKER, Handing, Worker
 from sash.runtimes.spark.patterns.late_relay import HandedOut, Repacker, WorkerBesideLateRows, parted
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
-from sash.runtimes.spark.patterns.static_plan import owner_finds
 from sash.runtimes.spark.patterns.stream_plan import stream_plan_of, worker_buckets
 from sash.runtimes.spark.patterns.streaming_stages import (
     AFTER,

@@ -15,12 +15,13 @@ from sash.aggregation import built_in
 from sash.operators.bound_query import BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
+from sash.operators.patterns.who_finds_windows import in_order
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, places
 from sash.runtimes.spark.patterns.active_workers import WORKER, Router, WindowWorker
 from sash.runtimes.spark.patterns.agnostic import BatchWorker, WholeWindows, triggered
 from sash.runtimes.spark.patterns.route import Route
-from sash.runtimes.spark.patterns.static_plan import in_order, plan_of
+from sash.runtimes.spark.patterns.static_plan import plan_of
 from sash.runtimes.spark.patterns.window_parts import PARTS, PartWorker, WindowParts, handing_of
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate

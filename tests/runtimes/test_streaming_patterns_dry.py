@@ -17,10 +17,10 @@ from sash.operators.engine import PanePartsOperator, WindowOperator, keeps_panes
 from sash.operators.folding.whole_windows import Apply
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.packing.balanced_bucket_ids import partition_of
 from sash.runtimes.spark.packing.blocks import COUNTS
-from sash.runtimes.spark.patterns.static_plan import owner_finds
 from sash.runtimes.spark.patterns.stream_plan import (
     impossible_on_streams,
     require_possible_on_streams,

@@ -20,7 +20,8 @@ import pyarrow as pa
 from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import StatePlan
 from sash.operators.folding.panes import clock_windows
-from sash.operators.patterns.declared import WinFarm, window_workers
+from sash.operators.patterns.declared import window_workers
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.planner.plans.cheapest_pattern import Plan
 from sash.semantics.durations import Duration, format_last, format_length
 from sash.semantics.window import Window
@@ -62,8 +63,8 @@ def state_of(bound: BoundQuery, plan: Plan) -> State:
         held = "panes" if plan.pattern is None and facts.folded_by_spark else "rows"
         amount = f"each task has the {held} of its keys in memory while it runs"
         return State("nothing", amount, 0, width, f"with the {held} of the busiest task")
-    agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
-    return _copied(_kept(bound, StatePlan(bound, rows=agnostic)), 1 if agnostic else _holders(plan))
+    handed = owner_finds(plan.pattern, bound)
+    return _copied(_kept(bound, StatePlan(bound, rows=handed)), 1 if handed else _holders(plan))
 
 
 def _holders(plan: Plan) -> int:

@@ -22,6 +22,7 @@ from sash.operators.answer import Answer
 from sash.operators.bound_query import WINDOW, BoundLatest, BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.operators.kinds import kind_of
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.planner.auto_declaration import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.costs.spark_batch import TASKS_PER_CORE, bucket_tasks
@@ -48,7 +49,6 @@ from sash.runtimes.spark.patterns.static_plan import (
     look_backs,
     not_planned,
     over_positions,
-    owner_finds,
     plan_of,
     require_possible,
     stages_of,

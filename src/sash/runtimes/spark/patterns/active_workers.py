@@ -28,6 +28,7 @@ from sash.operators.columns.layout import Layout
 from sash.operators.columns.times import to_integers
 from sash.operators.folding.panes import Panes, clock_windows, group_by
 from sash.operators.folding.values import Values, values_over
+from sash.operators.patterns.who_finds_windows import in_order
 from sash.operators.windows.ranges import Ranges
 from sash.runtimes.spark.batch.bucket_query import BucketQuery, horizon_of
 from sash.runtimes.spark.compat import struct_of
@@ -35,7 +36,7 @@ from sash.runtimes.spark.packing import columns as by_position
 from sash.runtimes.spark.packing.blocks import gathered
 from sash.runtimes.spark.packing.columns import HASH, HORIZON, ORDINAL
 from sash.runtimes.spark.patterns.route import Route
-from sash.runtimes.spark.patterns.static_plan import StaticPlan, in_order
+from sash.runtimes.spark.patterns.static_plan import StaticPlan
 from sash.runtimes.spark.sql_folding.numbers_in_sql import as_number
 from sash.semantics.window import Window
 

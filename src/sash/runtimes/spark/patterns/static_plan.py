@@ -9,8 +9,8 @@
     WinFarm(inner, replicas=a)       route 1 × a · that of inner
     WinFarm(n, model="agnostic")     an owner for each bucket of keys triggers, n workers compute
 
-What sends rows to windows, or to panes, needs windows that the clock cuts. Of others an owner has to find
-them (`owner_finds`): it hands them out whole, or in parts for WinMapReduce and PaneFarm (`window_parts`).
+What sends rows to windows, or to panes, needs windows that the clock cuts. Others are found by an owner
+(`who_finds_windows`): it hands them out whole, or in parts for WinMapReduce and PaneFarm (`window_parts`).
 
 Look-backs of `.rolling` that PaneFarm or WinMapReduce computes take the same numbers: rows travel as they
 are, and beside those of hot keys their panes (`shared_look_backs`).
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound_query import BoundQuery, BoundRolling
-from sash.operators.folding.panes import Panes, clock_windows
+from sash.operators.folding.panes import Panes
 from sash.operators.look_backs_by_pane import LookBackPanes
 from sash.operators.patterns.declared import (
     FUSED,
@@ -38,9 +38,9 @@ from sash.operators.patterns.declared import (
     level_of,
     window_workers,
 )
+from sash.operators.patterns.who_finds_windows import in_order, is_agnostic, owner_finds
 from sash.runtimes.spark.patterns.count_windows_by_position import Positions
 from sash.runtimes.spark.patterns.route import Route
-from sash.semantics.event import Order
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,6 @@ class StaticPlan:
         return self.route.keys * self.parts
 
 
-def is_agnostic(pattern: Pattern) -> bool:
-    return isinstance(pattern, WinFarm) and pattern.model == "agnostic"
-
-
 def plan_of(pattern: Pattern) -> StaticPlan:
     """The plan of a pattern.
 
@@ -85,30 +81,6 @@ def plan_of(pattern: Pattern) -> StaticPlan:
             return StaticPlan(route, route.windows // second * first, dealt=True)
         case _:
             return StaticPlan(route)
-
-
-def owner_finds(
-    pattern: Pattern, bound: BoundQuery, *, sorted_panes: bool = False, derived: bool = False
-) -> bool:
-    """Whether an owner of all events of a key finds windows, and hands them out as a whole or in parts:
-    where a row alone does not tell which windows hold it, because that depends on other events of its key.
-    `sorted_panes`: whether those who fold panes have all rows of one, and can sort them. `derived`: over
-    the rows of another stateful step, which are judged by what their bucket knew before: buckets that share
-    a key could judge one of them differently.
-    """
-    if is_agnostic(pattern):
-        return True
-    if isinstance(bound, BoundRolling):
-        return False
-    plan, by_row = plan_of(pattern), clock_windows(bound) and bound.query.order is Order.EVENT_TIME
-    if derived or not by_row:
-        return plan.folds or plan.route.windows > 1
-    return plan.folds and not sorted_panes and in_order(bound)
-
-
-def in_order(bound: BoundQuery) -> bool:
-    """Whether an aggregate depends on the order of events."""
-    return not all(monoid.commutative for monoid in bound.aggregates.values())
 
 
 def owner_stages(pattern: Pattern, keys: str, *, kept: str = "") -> list[str]:

@@ -9,7 +9,7 @@
     WinFarm(inner, replicas=a)       the same, with a times as many buckets in each step
     WinFarm(n, model="agnostic")     one step in the usual buckets of keys; n tasks compute what it triggers
     … of other windows               the same step for all that share a key: it finds windows, and
-                                     hands them out whole or in parts (`static_plan.owner_finds`)
+                                     hands them out whole or in parts (`who_finds_windows`)
 
 What is late is decided by the first step, event by event. What is on time goes on as parts of panes with
 the batch that brought it. To the second step these are events: it corrects windows, reports them early or
@@ -25,6 +25,7 @@ from sash.errors import SashError, Unsupported
 from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.folding.panes import ClockWindow, clock_windows
 from sash.operators.patterns.declared import Pattern
+from sash.operators.patterns.who_finds_windows import is_agnostic, owner_finds
 from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.blocks import RowRoute
 from sash.runtimes.spark.packing.bucket_of_key_arrow import require_hashable
@@ -33,9 +34,7 @@ from sash.runtimes.spark.patterns.row_routes import ByWindows, RoundRobin
 from sash.runtimes.spark.patterns.static_plan import (
     OWNER,
     StaticPlan,
-    is_agnostic,
     not_estimated,
-    owner_finds,
     owner_stages,
     plan_of,
     planned_flat,

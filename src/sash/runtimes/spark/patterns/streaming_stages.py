@@ -21,6 +21,7 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import PanePartsOperator, WindowOperator
 from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import Pattern
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
@@ -29,7 +30,6 @@ from sash.runtimes.spark.patterns.agnostic import Handing, computed
 from sash.runtimes.spark.patterns.late_relay import Repacker, computed_beside_late_rows
 from sash.runtimes.spark.patterns.own_windows import FarmProcessor
 from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
-from sash.runtimes.spark.patterns.static_plan import owner_finds
 from sash.runtimes.spark.patterns.stream_plan import StreamPlan, stream_plan_of, worker_buckets
 from sash.runtimes.spark.patterns.window_parts import handing_of
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
