@@ -11,18 +11,23 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pyarrow as pa
 
+import sash
 from sash.aggregation import built_in
+from sash.api.together import not_together
 from sash.errors import SashError
 from sash.operators.bound_query import BoundLatest, BoundQuery, BoundRolling, BoundWhole
 from sash.operators.folding.whole_windows import Apply
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce
+from sash.runtimes.local.local_stream import LocalStream
 from sash.runtimes.spark.patterns.static_plan import impossible
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams
+from sash.runtimes.spark.streaming.start import not_elastic
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from sash.semantics.query import Emit, Query, When
@@ -31,9 +36,15 @@ from sash.semantics.window import Window
 TITLE = """# What is accepted
 
 Written by `make docs` from the functions that refuse a query. `yes` is computed; a number is the reason
-below for which it is refused. Windows with the same row share it. Nested patterns are as what they hold:
-`WinFarm(PaneFarm(…))` is accepted where `WinFarm` and `PaneFarm` both are. `WinSeq` computes everything. An
-iterator of tables in process takes no pattern: one process keeps its windows.
+below for which it can not be, a letter stands for what nobody has built. Windows with the same row share
+it. Nested patterns are as what they hold: `WinFarm(PaneFarm(…))` is accepted where `WinFarm` and `PaneFarm`
+both are. `WinSeq` computes everything.
+
+On Spark an owner of all events of a key has to find windows that a row alone does not tell: sessions,
+`rows` on streams, windows that depend on later events, and all windows over windows of a stream. It hands
+them to the workers of a pattern: whole to those of `WinFarm`, which is then the same as
+`WinFarm(…, model="agnostic")`; in parts to those of `PaneFarm` and `WinMapReduce`. `auto` chooses no
+pattern whose costs are not estimated.
 
 | aggregates | which |
 |---|---|
@@ -85,49 +96,81 @@ DECLARED: dict[str, dict[str, Any]] = {
     "`forget_after=`": {"forget_after": Duration(50, Unit.TICKS)},
 }
 """What a stream may have besides its windows."""
+ELSEWHERE: dict[str, Refuse] = {
+    "streams over the windows of a stream": lambda pattern, bound: impossible_on_streams(
+        pattern, bound, derived=True
+    ),
+    "`start(…, elastic=…)`": lambda pattern, bound: not_elastic(pattern),
+    "`together(…)`": lambda pattern, bound: not_together("query", pattern),
+    "an iterator of tables": lambda pattern, bound: _refused(
+        lambda: LocalStream.of([SCHEMA.empty_table()]).parallel(pattern, bound)
+    ),
+    "joins": lambda pattern, bound: _refused(lambda: _join().parallel(pattern)),
+}
 MEANT = "by definition"
 REASONS: dict[str, str] = {
     "are tiled by panes of one length": MEANT,
     "only known when a later event has been seen": MEANT,
-    "is not declared commutative": MEANT,
+    "deals events out round-robin, combines elements out of order": MEANT,
     "has no combine": MEANT,
-    "A key has one row": MEANT,
-    "nobody knows which windows hold them": MEANT,
-    "it depends on more events of the key": MEANT,
-    # Those that users meet most come first.
-    "shares look-backs of hot keys itself, without a pattern": "not built: it needs no pattern",
-    "workers that share its panes need no owner": "not built: PaneFarm has the same use, decision 42",
+    "there are none to share": MEANT,
+    "A pattern hands out windows, and a join has none": MEANT,
+    "shares look-backs of hot keys itself, without a pattern": "It needs no pattern, decision 42.",
+    "workers that share its panes need no owner": "PaneFarm has the same use, decision 42.",
+    "folds rows before they are in order": "It takes a shuffle more, in which rows of a pane are sorted.",
+    "is not cut into parts": "KeyFarm shares out keys, which is enough unless one has most events.",
+    "an elastic query chooses that for every": "Elastic is a key farm whose degree changes; windows of a "
+    "key are not shared there.",
+    "All queries share the buckets of their keys": "Other buckets would need another pass.",
+    "One process keeps its windows": "Threads share a whole table, not a stream.",
 }
-"""By a part of the text of a refusal: whether it is meant to stay."""
+"""By a part of the text of a refusal: whether it is meant to stay, or why nobody has done the work."""
 
 
 @dataclass
 class Notes:
     """The reasons in order of appearance."""
 
-    texts: list[str] = field(default_factory=list)
+    by_definition: list[str] = field(default_factory=list)
+    not_built: list[str] = field(default_factory=list)
 
     def cell(self, reason: SashError | str | None) -> str:
         if reason is None:
             return "yes"
         text = reason if isinstance(reason, str) else getattr(reason, "hint", "") or str(reason)
-        standing(text)
-        if text not in self.texts:
-            self.texts.append(text)
-        return f"[{self.texts.index(text) + 1}](#why-not)"
+        meant = standing(text) == MEANT
+        texts = self.by_definition if meant else self.not_built
+        if text not in texts:
+            texts.append(text)
+        at = texts.index(text)
+        return f"[{at + 1}](#why-not)" if meant else f"[{ascii_lowercase[at]}](#not-built)"
 
     def page(self) -> str:
-        lines = [f"{n}. {text} *({standing(text)})*" for n, text in enumerate(self.texts, 1)]
-        missing = [known for known in REASONS.values() if known != MEANT]
-        order = [
-            str(n) for known in missing for n, text in enumerate(self.texts, 1) if standing(text) == known
+        numbered = [f"{at}. {text}" for at, text in enumerate(self.by_definition, 1)]
+        lettered = [
+            f"| {letter} | {text} | {standing(text)} |"
+            for letter, text in zip(ascii_lowercase, self.not_built, strict=False)
         ]
-        ends = f"Not by definition, in the order in which users meet them: {', '.join(order)}."
-        return "\n".join(["## Why not", "", *lines, "", ends, ""])
+        why = [
+            "## Why not",
+            "",
+            "By definition, of the windows, the aggregates or the pattern:",
+            "",
+            *numbered,
+        ]
+        effort = [
+            "## Not built",
+            "",
+            "What could be, and is not:",
+            "",
+            "| | refused with | why |",
+            "|---|---|---|",
+        ]
+        return "\n".join([*why, "", *effort, *lettered, ""])
 
 
 def standing(text: str) -> str:
-    """Whether a refusal is by definition, or nobody has done the work."""
+    """Whether a refusal is by definition, or why nobody has done the work."""
     for part, known in REASONS.items():
         if part in text:
             return known
@@ -149,6 +192,9 @@ def page() -> str:
     ]
     sections += ["## Streams with more than windows", "", "Of `sliding` windows of numbers.", ""]
     sections += [_table(["option", *PATTERNS], lines), ""]
+    elsewhere = [[name, *_cells(refuse, bound, notes)] for name, refuse in ELSEWHERE.items()]
+    sections += ["## Elsewhere", "", "`sliding` windows of numbers, except joins.", ""]
+    sections += [_table(["where", *PATTERNS], elsewhere), ""]
     return "\n".join([TITLE, *sections, notes.page()])
 
 
@@ -166,6 +212,19 @@ def queries(*, flush: bool) -> Iterable[tuple[tuple[str, str], BoundQuery]]:
         yield ("`.rolling`", aggregates), BoundRolling(query, SCHEMA, "t", ("k",))
     query = Query((backwards,), AGGREGATES["numbers"], flush=flush)
     yield ("`.latest`", "any"), BoundLatest(query, SCHEMA, "t", ("k",))
+
+
+def _refused(call: Callable[[], Any]) -> SashError | None:
+    try:
+        call()
+    except SashError as error:
+        return error
+    return None
+
+
+def _join() -> Any:
+    left, right = (sash.stream(SCHEMA.empty_table(), time="t", key="k") for _ in range(2))
+    return left.join(right, within=5)
 
 
 def _bound(window: Window, aggregates: dict[str, Any], *, flush: bool) -> BoundQuery:

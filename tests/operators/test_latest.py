@@ -68,13 +68,14 @@ def test_oracle_a_key_has_a_row_exactly_when_it_has_changed(
 
 
 @settings(max_examples=100, deadline=None)
-@given(lengths=any_look_backs, stream=arrivals())
+@given(lengths=any_look_backs, stream=arrivals(), workers=st.sampled_from([0, 1, 2, 5]))
 def test_oracle_a_bounded_input_has_the_rows_of_its_newest_time(
-    lengths: list[int], stream: list[Arrival]
+    lengths: list[int], stream: list[Arrival], workers: int
 ) -> None:
     table = table_of(stream, TYPES)
     given = [length or sash.lifetime() for length in lengths]
     query = sash.stream(table, time="t", key="k").latest(*given).agg(**AGGREGATES)
+    query = query.parallel(sash.KeyFarm(workers)) if workers else query
     names = ["k", "updated_at", *(field.name for field in query.bound.features)]
     rows = [tuple(row[name] for name in names) for row in query.collect().to_pylist()]
     oracle = LatestEvaluation(latest_query(lengths)).run([Batch(tuple(stream))])
@@ -160,7 +161,10 @@ def test_latest_is_refused_where_it_makes_no_sense() -> None:
         stream.latest(5).apply(len, schema="n bigint")
     query = stream.latest(5).agg(n=sash.count())
     with pytest.raises(Unsupported, match="A key has one row"):
-        query.parallel(sash.KeyFarm(2))
+        query.parallel(sash.WinFarm(2))
+    for inner in (sash.PaneFarm(2, 2), sash.KeyFarm(sash.WinMapReduce(2, 1), replicas=2)):
+        with pytest.raises(Unsupported, match="not cut into parts"):
+            query.parallel(inner)
     with pytest.raises(Unsupported, match="of windows"):
         query.explain_window(at=1, key="a")
     with pytest.raises(Unsupported, match="event-time"):

@@ -22,7 +22,7 @@ from sash.planner.plans.candidates import candidates, named, never
 from sash.planner.plans.cheapest_pattern import TIE, Plan, cheapest, make_plan, steps_of
 from sash.planner.plans.degrees import degrees, of_all_degrees
 from sash.runtimes.spark.patterns.static_plan import impossible, not_planned
-from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams
+from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, not_planned_on_streams
 from tests.runtimes.strategies import any_window
 
 SCHEMA = pa.schema(
@@ -64,7 +64,7 @@ def plan_of(
     costs: Costs = DEFAULTS,
 ) -> Plan:
     facts = Facts.of(bound, events, where=where, cores=cores, function=function)
-    refuse = {"spark batch": not_planned, "spark streaming": impossible_on_streams}.get(where, never)
+    refuse = {"spark batch": not_planned, "spark streaming": not_planned_on_streams}.get(where, never)
     return make_plan(bound, facts, costs, parallelism=parallelism, refuse=refuse)
 
 

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from sash.operators.bound_query import BoundQuery
 from sash.operators.patterns.declared import Pattern
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.patterns.agnostic import WORKER, BatchWorker
+from sash.runtimes.spark.patterns.agnostic import WORKER, HandingOut, TaskOfWorker
 from sash.runtimes.spark.patterns.late_relay import HandedOut, Repacker, WorkerBesideLateRows, parted
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
-from sash.runtimes.spark.patterns.static_plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import stream_plan_of, worker_buckets
 from sash.runtimes.spark.patterns.streaming_stages import (
     AFTER,
@@ -28,6 +28,7 @@ from sash.runtimes.spark.patterns.streaming_stages import (
     window_processor,
     window_stage,
 )
+from sash.runtimes.spark.patterns.window_parts import PartWorker, WindowParts, handing_of
 from sash.runtimes.spark.state.operators_in_state import OPERATORS
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.watermark_units import Clock
@@ -70,6 +71,16 @@ class DryStep:
         )
 
 
+def by_worker(work: TaskOfWorker, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What the tasks of workers emit, each of which has its own rows."""
+    given = list(batches)
+    if not given:
+        return
+    table = pa.Table.from_batches(given)
+    for worker in sorted(set(table[WORKER].to_pylist())):
+        yield from work(table.filter(pc.equal(table[WORKER], worker)).to_batches())
+
+
 class DryFarm:
     """As `DryStream`, under a pattern."""
 
@@ -83,12 +94,13 @@ class DryFarm:
         self.late: list[dict[str, Any]] | None = [] if late else None
         """The late rows so far."""
         stage = replace(stage, pattern=str(pattern))
-        self.workers: BatchWorker | None = None
+        self.handing: HandingOut | None = None
         self.used: set[int] = set()
-        """The agnostic workers that were handed a window."""
-        if is_agnostic(pattern):
-            self.workers = BatchWorker(stage.bound)
-            self.steps = [DryStep(OwnerProcessor(owner_stage(stage), pattern.workers), BEFORE)]
+        """The workers that were handed a window, or parts of one."""
+        if owner_finds(pattern, bound):
+            self.handing = handing_of(pattern)
+            owner = OwnerProcessor(owner_stage(stage, self.handing), self.handing)
+            self.steps = [DryStep(owner, BEFORE)]
         else:
             plan = stream_plan_of(pattern)
             last = window_stage if plan.parts is None else over_panes
@@ -105,7 +117,7 @@ class DryFarm:
     def run(self, batches: Sequence[pa.Table]) -> list[dict[str, Any]]:
         """All batches, and one without data for what the last watermark closes."""
         rows = [row for batch in (*batches, None) for row in self.batch(batch)]
-        if self.workers is not None:
+        if self.handing is not None:
             self.counts["reports"] = len(rows)
         return rows
 
@@ -127,14 +139,17 @@ class DryFarm:
 
     def _unpacked(self, stage: WindowStage, blocks: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The reports; late rows are put aside."""
-        if self.workers is not None:
-            batches = list(HandedOut()(blocks))
+        if self.handing is not None:
+            batches = list(HandedOut(self.handing.schema)(blocks))
             self.used.update(worker for batch in batches for worker in batch[WORKER].to_pylist())
-            blocks = list(WorkerBesideLateRows(self.workers)(batches))
+            if isinstance(self.handing, WindowParts):
+                batches = list(by_worker(PartWorker(stage.bound), batches))
+            last = WorkerBesideLateRows(self.handing.last(stage.bound))
+            blocks = list(by_worker(last, batches))
         for block in blocks:
             reports, late = parted(block)
             if self.late is not None:
                 opened = Unpacker(stage.schemas[LATE])([pa.record_batch([late], names=[PAYLOAD])])
                 self.late += [row for rows in opened for row in rows.to_pylist()]
-            schema = stage.schema if self.workers is None else stage.bound.output
+            schema = stage.schema if self.handing is None else stage.bound.output
             yield from Unpacker(schema)([reports])

@@ -16,12 +16,14 @@ from hypothesis import given, settings, strategies as st
 import sash
 from sash.errors import Unsupported
 from sash.operators.bound_query import BoundLatest
+from sash.operators.patterns.declared import KeyFarm
 from sash.runtimes.spark.sinks.jdbc import JdbcSink
 from sash.semantics.look_back_rows import LatestEvaluation
 from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch
 from tests.aggregation.conftest import RedisServer
 from tests.operators.features import AGGREGATES, any_look_backs, in_order, look_backs, ticks
+from tests.runtimes.dry_farm import DryFarm
 from tests.runtimes.micro_batches import Delivered, DryStream, read_batches, write_batches
 from tests.runtimes.tables import table_of
 from tests.runtimes.test_spark_streaming_dry import TYPES, cut
@@ -34,11 +36,11 @@ if TYPE_CHECKING:
 @given(
     lengths=any_look_backs, delay=st.integers(0, 10), lateness=st.sampled_from([0, 6]),
     every=st.sampled_from([0, 4]), forget_after=st.sampled_from([0, 0, 9]), stream=cut(),
-    forgetful=st.booleans(),
+    forgetful=st.booleans(), workers=st.sampled_from([0, 0, 1, 3]),
 )  # fmt: skip
 def test_oracle_a_micro_batch_emits_the_keys_whose_row_has_changed(
     lengths: list[int], delay: int, lateness: int, every: int, forget_after: int,
-    stream: list[list[Arrival]], forgetful: bool,
+    stream: list[list[Arrival]], forgetful: bool, workers: int,
 ) -> None:  # fmt: skip
     query = Query(
         look_backs(*lengths), AGGREGATES, delay=ticks(delay), allowed_lateness=ticks(lateness),
@@ -46,7 +48,8 @@ def test_oracle_a_micro_batch_emits_the_keys_whose_row_has_changed(
         forget_after=ticks(forget_after + lateness if forget_after else 0),
     )  # fmt: skip
     bound = BoundLatest(query, table_of([], TYPES).schema, "t", ("k",))
-    dry, oracle = DryStream(bound, forgetful=forgetful), LatestEvaluation(query)
+    farm = DryFarm(bound, KeyFarm(workers), forgetful=forgetful) if workers else None
+    dry, oracle = farm or DryStream(bound, forgetful=forgetful), LatestEvaluation(query)
     names = ["k", "updated_at", *(field.name for field in bound.features)]
     for arrivals in (*stream, None):
         before = len(oracle.rows)
@@ -125,16 +128,18 @@ def derby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("elastic", [None, sash.Elastic(max=2, buckets=4)], ids=["fixed", "elastic"])
+@pytest.mark.parametrize("how", [None, KeyFarm(2), sash.Elastic(max=2, buckets=4)], ids=str)
 def test_a_table_is_current_after_empty_batches_restarts_and_for_silent_keys(
-    spark: SparkSession, tmp_path: Path, derby: str, elastic: sash.Elastic | None
+    spark: SparkSession, tmp_path: Path, derby: str, how: sash.Elastic | KeyFarm | None
 ) -> None:
+    elastic = how if isinstance(how, sash.Elastic) else None
     folder, given = tmp_path / "input", tables()
     folder.mkdir()
     sink = JdbcSink(derby, "latest", keys=("k",), options=SHORT)
     for number, table in enumerate(given):  # the query is stopped after every batch, and goes on
         write_batches(folder, [table], first=number)
         query = query_over(read_batches(spark, folder, SCHEMA))
+        query = query.parallel(how) if isinstance(how, KeyFarm) else query
         options = {"checkpoint": tmp_path / "checkpoint", "trigger": "available now", "elastic": elastic}
         query.start(sink, **options).awaitTermination()
         rows = spark.read.format("jdbc").options(url=derby, dbtable="latest").load().collect()
@@ -186,6 +191,9 @@ def test_a_static_dataframe_has_the_rows_of_the_process(spark: SparkSession) -> 
     static = query_over(spark.createDataFrame(table.to_pandas()))
     assert static.collect().to_pylist() == query_over(table).collect().to_pylist()
     assert [row["k"] for row in static.collect().to_pylist()] == ["a", "d"]
+    farmed = static.parallel(KeyFarm(3))
+    assert farmed.collect().to_pylist() == static.collect().to_pylist()
+    assert "window and fold in 3 tasks" in farmed.explain("plan")
 
 
 @pytest.mark.soak

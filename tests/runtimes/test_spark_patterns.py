@@ -17,6 +17,7 @@ from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
+from tests.runtimes.object_aggregates import OBJECTS
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 NUMBERS = {"n": built_in.count(), "s": built_in.sum("x"), "hi": built_in.max("x")}
-OBJECTS = {"n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x")}
 ORDERED = NUMBERS | {"held": built_in.collect("e")}
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 
@@ -47,10 +47,13 @@ def same_as_reference(
     chosen: Pattern,
     window: Window,
     names: dict[str, Any],
+    *,
+    drawn: bool = True,
     **options: Any,
 ) -> None:
     query = sash.stream(df, time="t", key="k").window(window, **options).agg(**names)
-    assume(refusal(chosen, query.bound) is None)
+    if drawn:
+        assume(refusal(chosen, query.bound) is None)
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     reports = query.parallel(chosen).collect()
     assert rows_of(reports, names) == expected_rows(oracle.reports, names, named=False)
@@ -75,8 +78,30 @@ def test_oracle_active_workers_on_spark_answer_as_the_reference_does(
 ) -> None:
     chosen = inner if farm is None else farm(inner, replicas=n)
     window = sash.sliding(size, every=every, origin=1)
-    names = ORDERED if isinstance(inner, WinSeq) else OBJECTS
+    names = OBJECTS if isinstance(inner, WinMapReduce) else ORDERED
     same_as_reference(frame(spark, stream), stream, chosen, window, names, flush=flush, empty=empty)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "window", "options"),
+    [
+        (WinFarm(3), sash.session(3), {}),
+        (KeyFarm(WinMapReduce(2, 1), replicas=2), sash.slide_by_tuple(6, 2), {"empty": True}),
+        (PaneFarm(3, 2), sash.rows(5, every=2), {"flush": False}),
+    ],
+    ids=str,
+)
+def test_oracle_windows_that_an_owner_finds_are_shared_whole_and_in_parts(
+    spark: SparkSession, chosen: Pattern, window: Window, options: dict[str, Any]
+) -> None:
+    stream = random_arrivals(len(str(chosen)))
+    df = frame(spark, stream).repartition(3).sort("e")
+    names = ORDERED if isinstance(chosen, PaneFarm) else OBJECTS
+    same_as_reference(df, stream, chosen, window, names, drawn=False, **options)
+    query = sash.stream(df, time="t", key="k").window(window, **options).agg(n=sash.count())
+    found = query.parallel(chosen).explain("plan")
+    same = "WinFarm(3) is planned as WinFarm(3, model='agnostic'), which is the same"
+    assert (same if chosen == WinFarm(3) else "put windows together from their parts") in found
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), phases=ONCE)
@@ -127,6 +152,18 @@ def test_each_worker_of_a_window_farm_has_all_events_of_its_windows_in_order(spa
     assert query.collect()["t"].to_pylist() == [[*range(a, a + 10)] for a in (0, 10, 20)]
 
 
+def random_arrivals(seed: int) -> list[Arrival]:
+    rng = random.Random(seed)
+    return [
+        Arrival(
+            None if rng.random() < 0.1 else rng.randrange(40) ** 3,
+            rng.choice(["a", "a", "a", "b", None]),
+            {"e": number, "x": rng.randrange(9)},
+        )
+        for number in range(80)
+    ]
+
+
 COUNTED = [sash.rows(4, every=3).named("some"), sash.rows(2, every=5).named("few")]
 
 
@@ -136,6 +173,7 @@ COUNTED = [sash.rows(4, every=3).named("some"), sash.rows(2, every=5).named("few
         (PaneFarm(2, 2), OBJECTS, False),
         (KeyFarm(WinMapReduce(2, 2), replicas=2), NUMBERS, True),
         (WinFarm(3), ORDERED, False),
+        (PaneFarm(2, 2), ORDERED, True),
     ],
     ids=str,
 )
@@ -143,15 +181,7 @@ def test_oracle_count_windows_are_shared_by_positions(
     spark: SparkSession, chosen: Pattern, names: dict[str, Any], stamps: bool
 ) -> None:
     """Ties, keys and times that are null, several windows; start and end are times of events."""
-    rng = random.Random(len(names))
-    stream = [
-        Arrival(
-            None if rng.random() < 0.1 else rng.randrange(40) ** 3,
-            rng.choice(["a", "a", "a", "b", None]),
-            {"e": number, "x": rng.randrange(9)},
-        )
-        for number in range(80)
-    ]
+    stream = random_arrivals(len(names))
     df = frame(spark, stream).repartition(3).sort("e")
     if stamps:
         df = df.withColumn("t", F.timestamp_micros("t"))
@@ -193,9 +223,15 @@ def test_functions_over_count_windows_are_shared_by_positions_too(spark: SparkSe
 @pytest.mark.parametrize(
     ("chosen", "window", "names", "error", "message"),
     [
-        (sash.WinFarm(2), sash.session(3), NUMBERS, Unsupported, "told from a row alone"),
-        (sash.WinMapReduce(2, 2), sash.session(3), NUMBERS, Unsupported, "over time or cumulate windows"),
-        (sash.PaneFarm(2, 2), sash.tumbling(3), ORDERED, NotCommutative, "before they are in order"),
+        (sash.PaneFarm(2, 2, optimize=0), sash.tumbling(3), NUMBERS, Unsupported, "through a shuffle"),
+        (sash.PaneFarm(2, 2), sash.session(3), NUMBERS, Unsupported, "tiled by panes"),
+        (
+            sash.WinMapReduce(2, 2),
+            sash.tumbling(3),
+            ORDERED,
+            NotCommutative,
+            "deals events out round-robin",
+        ),
     ],
 )
 def test_what_spark_cannot_do_of_a_pattern_is_refused_with_the_reason(

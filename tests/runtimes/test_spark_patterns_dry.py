@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import given, settings, strategies as st
 
 import sash
@@ -14,15 +15,19 @@ from sash.aggregation import built_in
 from sash.operators.bound_query import BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
+from sash.operators.patterns.who_finds_windows import in_order
 from sash.runtimes.spark.batch.bucket_query import BucketQuery
 from sash.runtimes.spark.packing.columns import BUCKET, HASH, HORIZON, ORDINAL, places
 from sash.runtimes.spark.patterns.active_workers import WORKER, Router, WindowWorker
-from sash.runtimes.spark.patterns.agnostic import BatchWorker, triggered
+from sash.runtimes.spark.patterns.agnostic import BatchWorker, WholeWindows, triggered
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.patterns.static_plan import plan_of
+from sash.runtimes.spark.patterns.window_parts import PARTS, PartWorker, WindowParts, handing_of
 from sash.semantics.query import Query
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.window import Window
+from tests.runtimes.dry_farm import by_worker
+from tests.runtimes.object_aggregates import OBJECTS
 from tests.runtimes.strategies import any_window, arrivals
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
@@ -32,8 +37,8 @@ NUMBERS = {
     "s": built_in.sum("x"),
     "hi": built_in.max("x"),
 }
+FIRSTS = {"first": built_in.first("x"), "run": built_in.longest_increasing_run("x")}
 ORDERED = NUMBERS | {"held": built_in.collect("e")}
-OBJECTS = {"n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x")}
 TYPES = {"e": pa.int64(), "x": pa.int64()}
 
 degree = st.integers(1, 6)
@@ -56,7 +61,7 @@ def placed(query: BucketQuery, stream: list[Arrival], **more: Any) -> pa.Table:
     rows = table_of(stream, TYPES).select(list(query.columns)).rename_columns(places(query.columns))
     columns = {ORDINAL: np.arange(len(stream)), **more}
     known = [arrival.time for arrival in stream if arrival.time is not None]
-    if not query.bound.query.flush or query.bound.query.empty:
+    if HORIZON not in more and (not query.bound.query.flush or query.bound.query.empty):
         columns[HORIZON] = np.full(len(stream), max(known, default=0))
     for name, values in columns.items():
         rows = rows.append_column(name, pa.array(values, pa.int64()))
@@ -79,20 +84,27 @@ def reports_of_workers(router: Router, tables: list[pa.Table]) -> Iterator[dict[
 @settings(max_examples=200, deadline=None)
 @given(
     chosen=pattern, window=clock, stream=arrivals(), flush=st.booleans(), empty=st.booleans(),
-    objects=st.booleans(), cut=st.integers(0, 40),
+    aggregates=st.sampled_from([NUMBERS, OBJECTS, ORDERED | FIRSTS]), cut=st.integers(0, 40),
 )  # fmt: skip
 def test_oracle_rows_that_are_routed_to_workers_give_what_the_reference_gives(
-    chosen: Pattern, window: Window, stream: list[Arrival], flush: bool, empty: bool, objects: bool,
-    cut: int,
+    chosen: Pattern, window: Window, stream: list[Arrival], flush: bool, empty: bool,
+    aggregates: dict[str, Any], cut: int,
 ) -> None:  # fmt: skip
     plan = plan_of(chosen)
-    names = (OBJECTS if objects else NUMBERS) if plan.folds else ORDERED
+    names = NUMBERS if plan.dealt and "held" in aggregates else aggregates
     query = bound_query(Query((window,), names, flush=flush, empty=empty))
     hashes = np.array([{"a": -7, "b": 12, None: 42}[arrival.key] for arrival in stream], np.int64)
     table = placed(query, stream, **{HASH: hashes})
-    panes = Panes.of(query.bound, objects=True) if plan.folds else None
+    sorts = in_order(query.bound)
+    panes = Panes.of(query.bound, objects=True, in_order=sorts) if plan.folds else None
     router = Router(query, plan.route, panes, HORIZON in table.column_names)
-    rows = list(reports_of_workers(router, [table.slice(0, cut), table.slice(cut)]))
+    tables = [table.slice(0, cut), table.slice(cut)]
+    if panes is not None and sorts:  # a pane is in one task, in any order
+        starts = [panes.starts(np.array([arrival.time or 0]))[0] for arrival in stream]
+        task = pa.array([start // panes.length % 3 for start in starts], pa.int64())
+        tables = [table.filter(pc.equal(task, number)) for number in range(3)]
+        tables = [one.take(pa.array(range(one.num_rows - 1, -1, -1), pa.int64())) for one in tables]
+    rows = list(reports_of_workers(router, tables))
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     reports = pa.Table.from_pylist(rows, schema=query.bound.output)
     assert rows_of(reports, names) == expected_rows(oracle.reports, names, named=False)
@@ -109,13 +121,47 @@ def test_oracle_batches_of_an_owner_can_be_computed_by_any_worker(
     query = bound_query(Query(named, ORDERED, empty=empty))
     if not stream:
         return
-    batches = triggered(query, placed(query, stream, **{BUCKET: np.full(len(stream), 3)}), workers=n)
+    given = placed(query, stream, **{BUCKET: np.full(len(stream), 3)})
+    batches = triggered(query, given, WholeWindows(n))
     assert set(batches["worker"].to_pylist()) <= set(range(n))
     worker = BatchWorker(query.bound)
     rows = [row for batch in worker(batches.to_batches()) for row in batch.to_pylist()]
     oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
     reports = pa.Table.from_pylist(rows, schema=query.bound.output)
     assert rows_of(reports, ORDERED) == expected_rows(oracle.reports, ORDERED, named=len(named) > 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    windows=st.lists(any_window, min_size=1, max_size=2), held=inner.filter(lambda held: held != WinSeq()),
+    copies=st.integers(1, 3), by_key=st.booleans(), stream=arrivals(), empty=st.booleans(),
+    flush=st.booleans(),
+)  # fmt: skip
+def test_oracle_windows_that_an_owner_finds_are_put_together_from_parts(
+    windows: list[Window], held: Any, copies: int, by_key: bool, stream: list[Arrival], empty: bool,
+    flush: bool,
+) -> None:  # fmt: skip
+    """Panes of aggregates that do not commute, too; whatever the windows are, none of them has a pane that
+    is cut by another one's end."""
+    chosen = KeyFarm(held, replicas=copies) if by_key else WinFarm(held, replicas=copies)
+    handing = handing_of(chosen)
+    assert isinstance(handing, WindowParts)
+    names = OBJECTS | NUMBERS if handing.plan.dealt else ORDERED | OBJECTS
+    named = tuple(window.named(f"w{number}") for number, window in enumerate(windows))
+    query = bound_query(Query(named, names, empty=empty, flush=flush))
+    handed = [PARTS.empty_table()]
+    for bucket in range(2):
+        mine = [arrival for arrival in stream if (arrival.key == "a") == bool(bucket)]
+        times = [arrival.time for arrival in stream if arrival.time is not None]
+        if mine:
+            more = {BUCKET: np.full(len(mine), bucket), HORIZON: np.full(len(mine), max(times, default=0))}
+            handed.append(triggered(query, placed(query, mine, **more), handing))
+    parts = by_worker(PartWorker(query.bound), pa.concat_tables(handed).to_batches())
+    reports = list(by_worker(handing.last(query.bound), parts))
+    rows = [row for batch in reports for row in batch.to_pylist()]
+    oracle = evaluate(query.bound.query, [Batch(tuple(stream))])
+    table = pa.Table.from_pylist(rows, schema=query.bound.output)
+    assert rows_of(table, names) == expected_rows(oracle.reports, names, named=len(named) > 1)
 
 
 @settings(max_examples=100, deadline=None)

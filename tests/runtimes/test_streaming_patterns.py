@@ -14,6 +14,7 @@ from sash.aggregation import built_in
 from sash.errors import Unsupported
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce
 from sash.semantics.reference import Arrival, Batch, evaluate
+from sash.semantics.window import Window
 from tests.runtimes.micro_batches import (
     Delivered,
     Ran,
@@ -22,6 +23,7 @@ from tests.runtimes.micro_batches import (
     stream_batches,
     write_batches,
 )
+from tests.runtimes.object_aggregates import OBJECTS
 from tests.runtimes.tables import expected_rows, rows_of, table_of
 
 if TYPE_CHECKING:
@@ -44,20 +46,21 @@ def arrivals(seed: int) -> list[list[Arrival]]:
 
 
 @pytest.mark.parametrize(
-    ("seed", "size", "every", "chosen"),
+    ("seed", "window", "chosen"),
     [
-        (1, 12, 5, KeyFarm(WinMapReduce(2, 2), replicas=2)),
-        (3, 10, 4, WinFarm(3)),
-        (4, 10, 5, WinFarm(2, model="agnostic")),
+        (1, sash.sliding(12, every=5), KeyFarm(WinMapReduce(2, 2), replicas=2)),
+        (3, sash.sliding(10, every=4), WinFarm(3)),
+        (4, sash.sliding(10, every=5), WinFarm(2, model="agnostic")),
+        (6, sash.rows(4, every=3), PaneFarm(2, 2)),
     ],
-    ids=["two steps", "one step", "agnostic"],
+    ids=["two steps", "one step", "agnostic", "in parts"],
 )
 def test_oracle_a_stream_under_a_pattern_has_the_reports_and_late_rows_of_the_reference(
-    spark: SparkSession, seed: int, size: int, every: int, chosen: Pattern
+    spark: SparkSession, seed: int, window: Window, chosen: Pattern
 ) -> None:
     batches = arrivals(seed)
     df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
-    stream = sash.stream(df, time="t", key="k", delay=4).window(sash.sliding(size, every=every))
+    stream = sash.stream(df, time="t", key="k", delay=4).window(window)
     query = stream.agg(**NUMBERS).parallel(chosen)
     ran = Delivered(query, "late")
     oracle = evaluate(query.bound.query, [Batch(tuple(batch)) for batch in batches])
@@ -100,7 +103,7 @@ def test_oracle_two_steps_correct_themselves_and_fold_objects(
     spark: SparkSession, chosen: Pattern, options: dict[str, Any]
 ) -> None:
     """Both steps see the same watermark in the same micro-batch: revisions are those of the reference."""
-    batches, names = arrivals(5), NUMBERS | {"most": built_in.top_k("x", 2)}
+    batches, names = arrivals(5), NUMBERS | OBJECTS
     df = stream_batches(spark, [table_of(batch, TYPES) for batch in batches])
     stream = sash.stream(df, time="t", key="k", delay=4, allowed_lateness=6)
     query = stream.window(sash.sliding(12, every=5), **options).agg(**names).parallel(chosen)
@@ -175,15 +178,18 @@ def rate(spark: SparkSession) -> DataFrame:
     return spark.readStream.format("rate").load()
 
 
-def test_a_pattern_over_windows_of_a_stream_is_refused_where_workers_would_share_a_key(
-    rate: DataFrame,
-) -> None:
-    minutes = sash.stream(rate, time="timestamp").window(sash.tumbling("1 minute")).agg(n=sash.count())
-    derived = minutes.dataframe().selectExpr("window.end AS t", "n")
-    hours = sash.stream(derived, time="t").window(sash.tumbling("1 hour")).agg(n=sash.sum("n"))
-    with pytest.raises(Unsupported, match="could judge one event differently"):
-        hours.parallel(sash.WinMapReduce(2, 2))
-    assert hours.parallel(sash.KeyFarm(2)).dataframe().isStreaming
+@pytest.mark.parametrize("chosen", [WinMapReduce(2, 2), WinFarm(2)], ids=str)
+def test_workers_share_the_windows_over_windows_of_a_stream(spark: SparkSession, chosen: Pattern) -> None:
+    df = stream_batches(spark, hot(300))
+    tens = sash.stream(df, time="t", key="k").window(sash.tumbling(10)).agg(n=sash.count())
+    derived = tens.dataframe().selectExpr("window.end AS t", "k", "n")
+    stream = sash.stream(derived, time="t", key="k").window(sash.sliding(60, every=30))
+    query = stream.agg(n=sash.sum("n"), top=sash.top_k("n", 1)).parallel(chosen)
+    ran = Ran(query.dataframe())
+    rows = {row["window"]["start"]: row for row in ran.rows if row["k"] == "hot"}
+    # Tens end at 10, 20, …: those of [30, 90) hold events 20 … 79; 99 and 199 are of the other key.
+    assert [rows[start]["n"] for start in (30, 60, 90, 150)] == [60, 59, 59, 59]
+    assert [rows[start]["top"] for start in (30, 60)] == [[10], [10]]
 
 
 def test_an_elastic_query_under_a_pattern_is_refused(rate: DataFrame, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import sash
 from sash.aggregation import built_in
@@ -17,12 +17,12 @@ from sash.operators.engine import PanePartsOperator, WindowOperator, keeps_panes
 from sash.operators.folding.whole_windows import Apply
 from sash.operators.patterns.allowed import refusal
 from sash.operators.patterns.declared import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.packing.balanced_bucket_ids import partition_of
 from sash.runtimes.spark.packing.blocks import COUNTS
 from sash.runtimes.spark.patterns.stream_plan import (
     impossible_on_streams,
-    require_own_events,
     require_possible_on_streams,
     worker_buckets,
 )
@@ -32,6 +32,7 @@ from sash.semantics.query import Emit, Query, When
 from sash.semantics.reference import Arrival, Batch, Outcome, evaluate
 from sash.semantics.window import Window
 from tests.runtimes.dry_farm import DryFarm
+from tests.runtimes.object_aggregates import OBJECTS as SOME_OBJECTS
 from tests.runtimes.tables import table_of
 from tests.runtimes.test_paned_operator import bind, clock_windows
 from tests.runtimes.test_spark_streaming_dry import (
@@ -58,10 +59,7 @@ one_level: st.SearchStrategy[Pattern] = st.one_of(
     st.just(WinSeq()), st.builds(KeyFarm, degree), st.builds(WinFarm, degree)
 )
 emits = st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, Duration(5, Unit.TICKS))])
-OBJECTS = {
-    "n": built_in.count(), "most": built_in.top_k("x", 2), "kinds": built_in.count_distinct("x"),
-    "even": built_in.top_k("e", 3, where="x > 2"),
-}  # fmt: skip
+OBJECTS = {**SOME_OBJECTS, "even": built_in.top_k("e", 3, where="x > 2")}
 no_windows_shared = st.one_of(
     st.just(WinSeq()), st.builds(KeyFarm, degree),
     st.builds(lambda n: WinFarm(n, model="agnostic"), degree),
@@ -89,6 +87,28 @@ def test_oracle_any_window_can_be_farmed_out_by_key_or_to_agnostic_workers(
 ) -> None:
     outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
     dry = DryFarm(bound_query(query), chosen, forgetful=forgetful, late=late)
+    assert observed(dry.run(tables(batches)), query) == expected(outcome, query)
+    assert dry.counts["events"] == sum(map(len, batches))
+    assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
+    require_late_rows(dry, outcome)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    query=queries(), batches=cut(), chosen=st.one_of(st.builds(WinFarm, degree), two_levels),
+    forgetful=st.booleans(), late=st.booleans(), shared=st.booleans(),
+)  # fmt: skip
+def test_oracle_windows_that_an_owner_finds_are_shared_whole_and_in_parts(
+    query: Query, batches: list[list[Arrival]], chosen: Pattern, forgetful: bool, late: bool, shared: bool
+) -> None:
+    """Sessions and count windows under every pattern that takes them, panes in order, and those that depend
+    on later events under map-reduce."""
+    if "WinMapReduce" in str(chosen) or shared:
+        query = replace(query, aggregates=AGGREGATES | {"held": built_in.top_k("e", 3)})
+    bound = bound_query(query)
+    assume(refusal(chosen, bound) is None and owner_finds(chosen, bound))
+    outcome = evaluate(query, [Batch(tuple(batch)) for batch in batches])
+    dry = DryFarm(bound, chosen, forgetful=forgetful, late=late)
     assert observed(dry.run(tables(batches)), query) == expected(outcome, query)
     assert dry.counts["events"] == sum(map(len, batches))
     assert (dry.counts["reports"], dry.counts["late"]) == (len(outcome.reports), len(outcome.late))
@@ -199,6 +219,25 @@ def test_windows_that_close_one_by_one_go_to_one_agnostic_worker_after_the_other
     assert dry.used == {0, 1, 2}
 
 
+@pytest.mark.parametrize(
+    ("chosen", "used"),
+    [
+        (WinFarm(3), {0, 1, 2}),
+        (WinMapReduce(4, 1), {0, 1, 2, 3}),
+        (PaneFarm(3, 2), {0, 1, 2}),
+        (KeyFarm(WinMapReduce(2, 1), replicas=2), {0, 1}),
+    ],
+    ids=str,
+)
+def test_one_key_keeps_all_workers_busy_that_an_owner_hands_parts_to(
+    chosen: Pattern, used: set[int]
+) -> None:
+    dry = DryFarm(bind(windows.rows(40, every=10)), chosen)
+    rows = dry.run(one_key(range(101)))
+    assert [row["n"] for row in rows] == [40] * 7
+    assert dry.used == used or {worker - 2 for worker in dry.used} == used  # the second share of the keys
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_agnostic_workers_hold_the_columns_that_a_query_reads(late: bool) -> None:
     query = Query((windows.tumbling(5),), {"s": built_in.sum("x")}, flush=False)
@@ -265,17 +304,9 @@ def late(window: Window, **changes: Any) -> BoundQuery:
 @pytest.mark.parametrize(
     ("chosen", "bound", "message"),
     [
-        (WinFarm(2), late(windows.rows(3)), "told from a row alone"),
-        (WinFarm(2), late(windows.session(3)), "told from a row alone"),
-        (PaneFarm(2, 2), late(windows.rows(3)), "over time or cumulate windows"),
-        (
-            PaneFarm(2, 1),
-            bound_query(Query((windows.tumbling(3),), AGGREGATES)),
-            "not declared commutative",
-        ),
         (WinFarm(2, model="agnostic", chunk=7), late(windows.rows(3)), "chunk must be left out on Spark"),
         (WinFarm(2, model="agnostic"), ROLLING, "for rolling features on Spark"),
-        (WinFarm(2), ROLLING, "told from a row alone"),
+        (PaneFarm(2, 1), ROLLING, "shares look-backs of hot keys itself"),
     ],
 )
 def test_what_a_stream_cannot_do_is_refused_with_the_reason(
@@ -286,12 +317,14 @@ def test_what_a_stream_cannot_do_is_refused_with_the_reason(
     assert impossible_on_streams(chosen, bound) is not None
 
 
-@pytest.mark.parametrize("chosen", [WinFarm(2), PaneFarm(1, 1), WinMapReduce(1, 1)], ids=str)
-def test_workers_that_share_a_key_are_refused_over_rows_of_another_stateful_step(chosen: Pattern) -> None:
-    with pytest.raises(Unsupported, match="could judge one event differently"):
-        require_own_events(chosen)
-    for own in (WinSeq(), KeyFarm(3), WinFarm(2, model="agnostic")):
-        require_own_events(own)
+def test_an_owner_judges_rows_of_another_stateful_step_where_workers_would_share_a_key() -> None:
+    bound = late(windows.tumbling(3))
+    for chosen in (WinFarm(2), PaneFarm(1, 1), WinMapReduce(1, 1), KeyFarm(PaneFarm(1, 1), replicas=2)):
+        assert owner_finds(chosen, bound, derived=True)
+        assert not owner_finds(chosen, bound)
+        assert impossible_on_streams(chosen, bound, derived=True) is None
+    for own in (WinSeq(), KeyFarm(3)):
+        assert not owner_finds(own, bound, derived=True)
 
 
 def test_a_key_that_workers_cannot_hash_is_refused_before_anything_runs() -> None:

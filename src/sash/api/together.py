@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sash.api.handle import require_unbounded
 from sash.api.window_query import WindowQuery
-from sash.errors import ArgumentError, Unsupported
+from sash.errors import ArgumentError, SashError, Unsupported
+from sash.operators.patterns.declared import Pattern
 from sash.planner.auto_declaration import Auto
 from sash.planner.explain.explanation_text import as_text, numbered_lines, printed, require_form, sections
 from sash.runtimes.local.local_stream import LocalStream
@@ -168,7 +169,12 @@ def _require_same_stream(name: str, query: WindowQuery, first_name: str, first: 
             "follows the clock (decay='clock') for all of them, or for none.",
         )  # fmt: skip
     if not isinstance(mine.parallelism, Auto):
-        raise Unsupported(
-            name, f"a query under {mine.parallelism}", "without a pattern",
-            hint="All queries share the buckets of their keys.",
-        )  # fmt: skip
+        raise not_together(name, mine.parallelism)
+
+
+def not_together(name: str, pattern: Pattern) -> SashError:
+    """Why a query under a pattern has a pass of its own."""
+    return Unsupported(
+        name, f"a query under {pattern}", "without a pattern",
+        hint="All queries share the buckets of their keys.",
+    )  # fmt: skip

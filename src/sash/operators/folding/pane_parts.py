@@ -49,9 +49,9 @@ class PaneParts(Protocol):
         ...
 
 
-def pane_parts_of(monoid: Monoid, schema: pa.Schema) -> PaneParts | None:
-    """None for an aggregate that depends on the order of events."""
-    if not monoid.commutative:
+def pane_parts_of(monoid: Monoid, schema: pa.Schema, *, in_order: bool = False) -> PaneParts | None:
+    """None for an aggregate that depends on the order of events, unless these will come `in_order`."""
+    if not (monoid.commutative or in_order):
         return None
     kinds = tuple(kind_of_type(schema.field(column).type) for column in monoid.columns)
     typed = monoid.bind(kinds)
@@ -63,9 +63,12 @@ def pane_parts_of(monoid: Monoid, schema: pa.Schema) -> PaneParts | None:
     return NumberParts(monoid, machine)
 
 
-def parts_by_name(bound: BoundQuery) -> dict[str, PaneParts]:
+def parts_by_name(bound: BoundQuery, *, in_order: bool = False) -> dict[str, PaneParts]:
     """Of every aggregate that has them."""
-    found = {name: pane_parts_of(monoid, bound.schema) for name, monoid in bound.aggregates.items()}
+    found = {
+        name: pane_parts_of(monoid, bound.schema, in_order=in_order)
+        for name, monoid in bound.aggregates.items()
+    }
     return {name: parts for name, parts in found.items() if parts is not None}
 
 

@@ -36,18 +36,23 @@ class Panes:
     bound: BoundQuery
     length: int
     origin: int
+    in_order: bool = False
+    """Whether the events of a pane come together and in order, and those of its parts never apart."""
 
     @classmethod
-    def of(cls, bound: BoundQuery, *, objects: bool = False) -> Panes | None:
-        """None when the query needs its events: for their order, their position, or a whole window; and
-        where elements are no numbers, unless `objects` may be folded by Python, one by one."""
+    def of(cls, bound: BoundQuery, *, objects: bool = False, in_order: bool = False) -> Panes | None:
+        """None when the query needs its events: for their order, unless they come `in_order`, for their
+        position, or a whole window; and where elements are no numbers, unless `objects` may be folded by
+        Python, one by one."""
         grid = pane_grid(bound)
         if grid is None:
             return None
-        found = [pane_parts_of(monoid, bound.schema) for monoid in bound.aggregates.values()]
+        found = [
+            pane_parts_of(monoid, bound.schema, in_order=in_order) for monoid in bound.aggregates.values()
+        ]
         if not all(isinstance(parts, NumberParts) or (objects and parts is not None) for parts in found):
             return None
-        return cls(bound, *grid)
+        return cls(bound, *grid, in_order)
 
     @cached_property
     def folded(self) -> BoundQuery:
@@ -93,10 +98,10 @@ class Panes:
 
     @cached_property
     def _parts(self) -> dict[str, PaneParts]:
-        return parts_by_name(self.bound)
+        return parts_by_name(self.bound, in_order=self.in_order)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("bound", "length", "origin")}
+        return {name: getattr(self, name) for name in ("bound", "length", "origin", "in_order")}
 
 
 def part_name(aggregate: int, part: int) -> str:

@@ -15,6 +15,7 @@ shared_panes.py         a window farm of pane farms in one process: panes are sh
 stages.py               the stages of a pattern, before and after fusion: what `explain()` shows
 thread_pool.py          a pool of threads, and patterns that run on it in stages
 two_step_handover.py    what the first step of a pattern hands to the second
+who_finds_windows.py    who finds the windows of an event on Spark, where workers share those of a key
 win_farm.py             window farm, active workers: windows are dealt out round-robin
 win_mapreduce.py        window map-reduce: one window is computed by several workers at once
 window_share.py         a share of the work: windows of one worker, and the events that they hold

@@ -1,7 +1,7 @@
 """Which pattern may compute which query. What the algebra or the window's class forbids is refused by name.
 
-WinSeq                   any query; the latest row of each key with no other
-KeyFarm                  any query that has windows
+WinSeq                   any query
+KeyFarm                  any query; the latest row of each key with no other, and with nothing inside
 WinFarm, active          windows whose ends are known in time to send events ahead: CF and FCF
 WinFarm, agnostic        any query
 PaneFarm                 aggregates; windows that equal panes tile: count, time, cumulate; and look-backs
@@ -24,11 +24,8 @@ def require_allowed(pattern: Pattern, bound: BoundQuery) -> None:
 
 def refusal(pattern: Pattern, bound: BoundQuery) -> SashError | None:
     """Why this pattern cannot compute this query; None when it can."""
-    if isinstance(bound, BoundLatest) and not isinstance(pattern, WinSeq):
-        return Unsupported(
-            "parallel", str(pattern), "left out for latest(…)",
-            hint="A key has one row, which is one fold for each look-back.",
-        )  # fmt: skip
+    if isinstance(bound, BoundLatest):
+        return _not_by_key(pattern)
     if isinstance(pattern, WinFarm) and pattern.model == "active":
         for window in bound.query.windows:
             if window.context is Context.FCA:
@@ -36,6 +33,22 @@ def refusal(pattern: Pattern, bound: BoundQuery) -> SashError | None:
     inner = pattern.held if isinstance(pattern, Farm) else pattern
     if isinstance(inner, PaneFarm | WinMapReduce):
         return _not_split(inner, bound)
+    return None
+
+
+def _not_by_key(pattern: Pattern) -> SashError | None:
+    """Of the latest row of each key."""
+    inner = pattern.held if isinstance(pattern, Farm) else pattern
+    if isinstance(inner, PaneFarm | WinMapReduce):
+        return Unsupported(
+            "parallel", str(pattern), "a KeyFarm of a number of workers for latest(…)",
+            hint="The one fold of a key and look-back is not cut into parts.",
+        )  # fmt: skip
+    if isinstance(pattern, WinFarm):
+        return Unsupported(
+            "parallel", str(pattern), "a KeyFarm of a number of workers for latest(…)",
+            hint="A key has one row, which is one window for each look-back: there are none to share.",
+        )  # fmt: skip
     return None
 
 

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from sash.arrays import Ints
 from sash.operators.folding.values import Values
 from sash.operators.patterns.folding import Folds, dealt, joined
 from sash.operators.patterns.thread_pool import Job, Stages
@@ -27,6 +28,14 @@ from sash.operators.patterns.worker_pool import WorkerPool
 def win_mapreduce(share: WindowShare, pool: WorkerPool, *, map: int, reduce: int, level: int = 2) -> Stages:
     """The stages of one window map-reduce: partials of partitions, then windows."""
     return in_two_steps(partial(_Split, share, pool, map), first=map, second=reduce, level=level)
+
+
+def partition_of(share: WindowShare, partition: int, *, partitions: int) -> tuple[pa.Table, Ints, Ints]:
+    """The events of a partition, and which of them each window has."""
+    rows, ranges = share.layout.rows, share.ranges
+    mine = rows.take(pa.array(np.arange(partition, rows.num_rows, partitions)))
+    lo, hi = (-((partition - ends) // partitions) for ends in (ranges.lo, ranges.hi))
+    return mine, lo, hi
 
 
 @dataclass(frozen=True)
@@ -45,10 +54,8 @@ class _Split:
         return [partial(self.fold_partition, partition) for partition in range(workers)]
 
     def fold_partition(self, partition: int) -> Folds:
-        rows, ranges = self.share.layout.rows, self.share.ranges
-        mine = rows.take(pa.array(np.arange(partition, rows.num_rows, self.partitions)))
-        lo, hi = (-((partition - ends) // self.partitions) for ends in (ranges.lo, ranges.hi))
-        return self.pool.lift_and_fold(mine, lo, hi, ranges.slot)
+        mine, lo, hi = partition_of(self.share, partition, partitions=self.partitions)
+        return self.pool.lift_and_fold(mine, lo, hi, self.share.ranges.slot)
 
     def fold_windows(self, needed: Needed, first: int, last: int) -> Values:
         starts = np.arange(last - first) * self.partitions

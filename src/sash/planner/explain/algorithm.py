@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.engine import StatePlan, keeps_panes
 from sash.operators.folding.early_panes import Early
-from sash.operators.patterns.declared import Farm, PaneFarm, WinFarm, WinMapReduce, pane_workers
+from sash.operators.patterns.declared import Farm, PaneFarm, WinMapReduce, pane_workers
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.planner.plans.cheapest_pattern import Plan
+from sash.semantics.windows import RowsWindow
 
 IDLE = "none for idle keys"
 """A batch costs what it brings and closes, whatever the state holds."""
@@ -54,6 +56,9 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
         return _streaming(bound, plan, fold, slow)
     inner = plan.pattern.held if isinstance(plan.pattern, Farm) else plan.pattern
     folds = isinstance(inner, PaneFarm | WinMapReduce)
+    if plan.facts.where == "spark batch" and folds and _handed_out(bound, plan):
+        how = f"{fold}; an owner of all events of a key finds windows, and hands out parts of them"
+        return FoldAlgorithm("parts of windows, then windows", how, "nowhere", slow)
     if plan.facts.where == "spark batch" and folds:
         where = "before the shuffle, where rows lie"
         how = f"{fold}; {PANES}{_in_python(plan)}"
@@ -70,6 +75,13 @@ def algorithm_of(bound: BoundQuery, plan: Plan) -> FoldAlgorithm:
     combines = "two combines per event" if overlap else "one combine per event"
     how = f"{fold}; {combines} and one per {_each(bound)}, whatever its length{_in_python(plan)}"
     return FoldAlgorithm("one pass over events", how, _early(bound, plan), slow)
+
+
+def _handed_out(bound: BoundQuery, plan: Plan) -> bool:
+    """Whether workers get parts of windows from an owner; count windows that are reported once are shared
+    by the positions of events."""
+    counted = bound.query.flush and all(isinstance(one, RowsWindow) for one in bound.query.windows)
+    return not counted and owner_finds(plan.pattern, bound, sorted_panes=True)
 
 
 def _each(bound: BoundQuery) -> str:
@@ -117,15 +129,15 @@ def _early(bound: BoundQuery, plan: Plan) -> str:
 
 
 def _streaming(bound: BoundQuery, plan: Plan, fold: str, slow: tuple[str, ...]) -> FoldAlgorithm:
-    agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
-    if keeps_panes(bound) and not agnostic:
+    handed = owner_finds(plan.pattern, bound)
+    if keeps_panes(bound) and not handed:
         return FoldAlgorithm(
             "panes in a tree",
             f"{fold}; one combine per event, O(log n) combines of panes per window, {IDLE}",
             _where_on_streams(bound, plan),
             slow,
         )
-    state = StatePlan(bound, rows=agnostic)
+    state = StatePlan(bound, rows=handed)
     if state.whole:
         how = "windows that are due are computed from the rows kept for their keys"
         return FoldAlgorithm("whole windows", how, "nowhere", slow)

@@ -20,7 +20,8 @@ import pyarrow as pa
 from sash.operators.bound_query import BoundQuery, BoundRolling, BoundWhole
 from sash.operators.engine import StatePlan
 from sash.operators.folding.panes import clock_windows
-from sash.operators.patterns.declared import WinFarm, window_workers
+from sash.operators.patterns.declared import window_workers
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.planner.plans.cheapest_pattern import Plan
 from sash.semantics.durations import Duration, format_last, format_length
 from sash.semantics.window import Window
@@ -77,8 +78,8 @@ def state_of(bound: BoundQuery, plan: Plan) -> State:
     if own is not None and own.delay is not None:  # what it allows waits too
         delay = Duration(bound.query.delay.length + own.delay.length, own.delay.unit)
         bound = replace(bound, query=replace(bound.query, delay=delay))
-    agnostic = isinstance(plan.pattern, WinFarm) and plan.pattern.model == "agnostic"
-    return _copied(_kept(bound, StatePlan(bound, rows=agnostic)), 1 if agnostic else _holders(plan))
+    handed = owner_finds(plan.pattern, bound)
+    return _copied(_kept(bound, StatePlan(bound, rows=handed)), 1 if handed else _holders(plan))
 
 
 def _holders(plan: Plan) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.operators.answer import Answer
-from sash.operators.bound_query import BoundQuery, BoundWhole
+from sash.operators.bound_query import BoundLatest, BoundQuery, BoundWhole
 from sash.operators.bounded_input import answer
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
@@ -110,7 +110,7 @@ class LocalSource:
         assert pattern is not None  # buckets are Spark's
         if plan is not None and plan.facts.cores > 1 and interpreted_of(bound):
             return InterpretedFirst(interpreted_facts(plan.facts, bound), costs(), pattern=pattern), 1
-        processes = in_processes(pattern, bound)
+        processes = in_processes(pattern, bound) and not isinstance(bound, BoundLatest)
         if isinstance(pattern, KeyFarm) and isinstance(pattern.held, WinSeq) and not processes:
             return evaluated, pattern.degree
         return evaluator(pattern), 1
@@ -143,7 +143,8 @@ class LocalSource:
             stages.append(f"{first} worker processes if that pays, which is known by then")
             if len(names) == len(bound.aggregates):
                 return stages
-        return [*stages, *workers_of(plan.pattern, bound, processes=plan.forced)]
+        processes = plan.forced and not isinstance(bound, BoundLatest)
+        return [*stages, *workers_of(plan.pattern, bound, processes=processes)]
 
 
 def framed(rows: pa.Table, form: str) -> Any:

@@ -22,6 +22,7 @@ from sash.operators.answer import Answer
 from sash.operators.bound_query import WINDOW, BoundLatest, BoundQuery
 from sash.operators.folding.panes import Panes
 from sash.operators.kinds import kind_of_window
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.planner.auto_declaration import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.costs.spark_batch import TASKS_PER_CORE, bucket_tasks
@@ -45,7 +46,6 @@ from sash.runtimes.spark.patterns.count_windows_by_position import CELLS
 from sash.runtimes.spark.patterns.shared_look_backs import look_back_stages, look_backs_of_workers
 from sash.runtimes.spark.patterns.static_plan import (
     impossible,
-    is_agnostic,
     look_backs,
     not_planned,
     over_positions,
@@ -53,6 +53,7 @@ from sash.runtimes.spark.patterns.static_plan import (
     require_possible,
     stage_lines,
 )
+from sash.runtimes.spark.patterns.window_parts import handing_of
 from sash.runtimes.spark.session_requirements import require_workers, shuffle_partitions, task_slots
 from sash.runtimes.spark.sql_folding.first_rows import rows_per_pane
 from sash.runtimes.spark.sql_folding.pane_fold_sql import NativeFold
@@ -153,9 +154,9 @@ class SparkSource:
             numbered = replace(self, df=positions.numbered(self.df, cells=cells))
             return positions.reports(numbered.dataframe(positions.inner))
         query = BucketQuery(bound, tuple(bound.columns))
-        if is_agnostic(pattern):
+        if owner_finds(pattern, bound, sorted_panes=True):
             rows = self._rows(query, self._bucket(bound))
-            return handed_to_workers(rows, query, workers=pattern.workers)
+            return handed_to_workers(rows, query, handing_of(pattern))
         rows = self._rows(query, f"bigint({key_hash(bound)}) AS {HASH}")
         if look_backs(pattern, bound) is not None:
             return look_backs_of_workers(rows, query, plan_of(pattern))
@@ -176,7 +177,8 @@ class SparkSource:
             shared = look_backs(plan.pattern, bound)
             if shared is not None:
                 return [select, *look_back_stages(shared, plan_of(plan.pattern), keys)]
-            return [select, *first, *stage_lines(plan.pattern, keys)]
+            over = bound if positions is None else positions.inner
+            return [select, *first, *stage_lines(plan.pattern, over, keys)]
         if plan.facts.spark is not None and plan.facts.folded_by_spark:
             return [select, *native_stages(plan.facts.spark, keys)]
         tasks = self._tasks(plan)

@@ -2,6 +2,9 @@
 
     rows ──[deal]──▶ mapInArrow: [fold panes], route ──shuffle──▶ mapInArrow: windows of this worker
 
+Rows are dealt round-robin for `WinMapReduce`, and by pane where aggregates depend on the order of events:
+the rows of a pane are then in one task, which sorts them.
+
 A worker is a partition. It answers for its own windows only, and has all their events; of other windows it
 may have some, and emits nothing.
 """
@@ -25,6 +28,7 @@ from sash.operators.columns.layout import Layout
 from sash.operators.columns.times import to_integers
 from sash.operators.folding.panes import Panes, clock_windows, group_by
 from sash.operators.folding.values import Values, values_over
+from sash.operators.patterns.who_finds_windows import in_order
 from sash.operators.windows.ranges import Ranges
 from sash.runtimes.spark.batch.bucket_query import BucketQuery, horizon_of
 from sash.runtimes.spark.compat import struct_of
@@ -34,6 +38,7 @@ from sash.runtimes.spark.packing.blocks import gathered
 from sash.runtimes.spark.packing.columns import HASH, HORIZON, ORDINAL
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.patterns.static_plan import StaticPlan
+from sash.runtimes.spark.sql_folding.numbers_in_sql import as_number
 from sash.semantics.window import Window
 
 WORKER = "__sash_worker"
@@ -41,13 +46,23 @@ WORKER = "__sash_worker"
 
 def sent_to_workers(rows: DataFrame, query: BucketQuery, plan: StaticPlan) -> DataFrame:
     """The reports over rows, which have the query's columns by position, an ordinal and a hash."""
-    panes = Panes.of(query.bound, objects=True) if plan.folds else None
+    panes = Panes.of(query.bound, objects=True, in_order=in_order(query.bound)) if plan.folds else None
     router = Router(query, plan.route, panes, HORIZON in rows.columns)
-    if plan.dealt is not None:
-        rows = rows.repartition(plan.dealt)
+    if plan.dealt:
+        rows = rows.repartition(plan.part_workers)
+    elif panes is not None and panes.in_order:
+        rows = rows.repartition(plan.part_workers, HASH, F.expr(_pane(query, panes)))
     sent = rows.mapInArrow(router, struct_of(router.schema))
     placed = sent.repartitionById(plan.route.workers, F.col(WORKER).cast("int"))
     return placed.mapInArrow(WindowWorker(router), struct_of(query.bound.output))
+
+
+def _pane(query: BucketQuery, panes: Panes) -> str:
+    """Where a row's pane begins, in SQL."""
+    time = by_position.places(query.columns)[query.columns.index(query.bound.time)]
+    number = as_number(time, query.bound.time_type)
+    assert number is not None, "others have an owner"
+    return f"{number} - pmod({number} - {panes.origin}, {panes.length})"
 
 
 @dataclass(frozen=True)
@@ -80,8 +95,14 @@ class Router:
 
     @only_the_sentence
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in gathered(batches):
+        for table in self._tables(batches):
             yield from self.sent(table).to_batches()
+
+    def _tables(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.Table]:
+        if self.panes is None or not self.panes.in_order:
+            return gathered(batches)
+        given = [batch for batch in batches if batch.num_rows]  # all rows of a pane are here
+        return [pa.Table.from_batches(given)] if given else []
 
     def sent(self, table: pa.Table) -> pa.Table:
         """The rows of a table, once for each worker that needs them."""
@@ -89,6 +110,9 @@ class Router:
         known = pc.is_valid(rows[self.query.bound.time])  # the others are in the late output
         rows = rows.filter(known)
         hashes, ordinals = (table[name].filter(known).to_numpy() for name in (HASH, ORDINAL))
+        if self.panes is not None and self.panes.in_order:
+            order = np.lexsort([ordinals, to_integers(rows[self.query.bound.time])])
+            rows, hashes, ordinals = rows.take(pa.array(order)), hashes[order], ordinals[order]
         if self.panes is not None:
             rows, one = self._folded(rows, self.panes)
             hashes, ordinals = hashes[one], ordinals[one]

@@ -8,8 +8,9 @@ over all of them. A batch is a run of neighbouring windows and takes the events 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from sash.operators.answer import report_table
 from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.layout import Layout
 from sash.operators.columns.table_bytes import bytes_of, table_of
+from sash.operators.engine.operator import HandOut
 from sash.operators.folding.values import Values, values_over
 from sash.operators.patterns.window_share import WindowShare, blocks
 from sash.operators.windows.ranges import Ranges, RepeatedRanges
@@ -39,24 +41,47 @@ BATCH = pa.schema(
 )
 """A batch of windows: who computes it, which of the query's windows, and three Arrow tables: the key of
 each slot, the ranges, and the events."""
+TaskOfWorker: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""A function of `mapInArrow`."""
 TURNS = 4
 """How many batches of a bucket each worker gets: more balance better, fewer repeat fewer events."""
 
 
-def handed_to_workers(rows: DataFrame, query: BucketQuery, *, workers: int) -> DataFrame:
+class HandingOut(Protocol):
+    """How owners hand windows out, and who computes them."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of what owners emit."""
+        ...
+
+    def dealer(self, first: int) -> HandOut:
+        """That of an owner; `first`: its number, so that owners begin with different workers."""
+        ...
+
+    def prepared(self, handed: DataFrame, bound: BoundQuery) -> DataFrame:
+        """What owners have emitted → what the last workers take, each row where its worker is."""
+        ...
+
+    def last(self, bound: BoundQuery) -> TaskOfWorker:
+        """What they do with it: the function of `mapInArrow` that makes reports."""
+        ...
+
+
+def handed_to_workers(rows: DataFrame, query: BucketQuery, handing: HandingOut) -> DataFrame:
     """The reports over rows, which have the query's columns by position, an ordinal and a bucket."""
 
     def owner(table: pa.Table) -> pa.Table:
         # A plain function: Spark reads its signature.
-        return triggered(query, table, workers=workers)
+        return triggered(query, table, handing)
 
-    batches = rows.groupBy(BUCKET).applyInArrow(owner, struct_of(BATCH))
-    return computed(batches, query.bound, workers=workers)
+    handed = rows.groupBy(BUCKET).applyInArrow(owner, struct_of(handing.schema))
+    return computed(handed, query.bound, handing)
 
 
-def computed(batches: DataFrame, bound: BoundQuery, *, workers: int) -> DataFrame:
-    """The reports of the windows in these batches."""
-    return placed(batches, workers=workers).mapInArrow(BatchWorker(bound), struct_of(bound.output))
+def computed(handed: DataFrame, bound: BoundQuery, handing: HandingOut) -> DataFrame:
+    """The reports of the windows that were handed out."""
+    return handing.prepared(handed, bound).mapInArrow(handing.last(bound), struct_of(bound.output))
 
 
 def placed(batches: DataFrame, *, workers: int) -> DataFrame:
@@ -64,8 +89,8 @@ def placed(batches: DataFrame, *, workers: int) -> DataFrame:
     return batches.repartitionById(workers, F.col(WORKER).cast("int"))
 
 
-def triggered(query: BucketQuery, table: pa.Table, *, workers: int) -> pa.Table:
-    """All windows over the rows of a bucket, in batches for workers."""
+def triggered(query: BucketQuery, table: pa.Table, handing: HandingOut) -> pa.Table:
+    """All windows over the rows of a bucket, for workers."""
     shares: list[WindowShare] = []
 
     def trigger(bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
@@ -74,16 +99,15 @@ def triggered(query: BucketQuery, table: pa.Table, *, workers: int) -> pa.Table:
 
     query.answer(table, evaluate=trigger)
     # Buckets begin with different workers, so that many small ones do not all meet at the first.
-    begin, batches = table[BUCKET][0].as_py(), [BATCH.empty_table()]
+    deal, handed = handing.dealer(table[BUCKET][0].as_py()), [handing.schema.empty_table()]
     for number, share in enumerate(shares):
         if not len(share):
             continue
         # From the whole layout: a window without events has a key all the same.
         firsts = np.minimum(share.layout.offsets[:-1], share.layout.rows.num_rows - 1)
         keys = share.layout.rows.select(list(share.bound.keys)).take(pa.array(firsts))
-        batches.append(dealt(share, keys, window=number, workers=workers, begin=begin))
-        begin += batches[-1].num_rows
-    return pa.concat_tables(batches)
+        handed.append(deal(share, keys, number))
+    return pa.concat_tables(handed)
 
 
 def dealt(share: WindowShare, keys: pa.Table, *, window: int, workers: int, begin: int) -> pa.Table:
@@ -98,8 +122,26 @@ def dealt(share: WindowShare, keys: pa.Table, *, window: int, workers: int, begi
 
 
 @dataclass(frozen=True)
+class WholeWindows:
+    """A window is computed by one worker."""
+
+    workers: int
+
+    schema: ClassVar[pa.Schema] = BATCH
+
+    def dealer(self, first: int) -> HandOut:
+        return Dealer(self.workers, first)
+
+    def prepared(self, handed: DataFrame, bound: BoundQuery) -> DataFrame:
+        return placed(handed, workers=self.workers)
+
+    def last(self, bound: BoundQuery) -> TaskOfWorker:
+        return BatchWorker(bound)
+
+
+@dataclass(frozen=True)
 class Dealer:
-    """How the owner of a bucket on a stream hands windows out: see `engine.operator.HandOut`."""
+    """How the owner of a bucket hands windows out: see `engine.operator.HandOut`."""
 
     workers: int
     first: int
@@ -113,13 +155,25 @@ class Dealer:
 
 def _batch(share: WindowShare, keys: pa.Table, first: int, last: int) -> dict[str, object]:
     mine = share.neighbours(first, last)
-    slots, slot = np.unique(mine.ranges.slot, return_inverse=True)
-    columns = {field.name: getattr(mine.ranges, field.name) for field in fields(mine.ranges)}
+    return written(mine.ranges, keys) | {ROWS: bytes_of(mine.layout.rows)}
+
+
+def written(ranges: Ranges, keys: pa.Table) -> dict[str, object]:
+    """Windows as others read them; `keys` has the key of each slot."""
+    slots, slot = np.unique(ranges.slot, return_inverse=True)
+    columns = {field.name: getattr(ranges, field.name) for field in fields(ranges)}
     return {
         KEYS: bytes_of(keys.take(pa.array(slots))),
         RANGES: bytes_of(pa.table(columns | {"slot": slot})),
-        ROWS: bytes_of(mine.layout.rows),
     }
+
+
+def read(batch: Mapping[str, pa.Scalar]) -> tuple[Ranges, pa.Table]:
+    """The same again."""
+    table = table_of(batch[RANGES].as_buffer())
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    kind = RepeatedRanges if "revision" in columns else Ranges
+    return kind(**columns), table_of(batch[KEYS].as_buffer())
 
 
 @dataclass(frozen=True)
@@ -138,10 +192,7 @@ class BatchWorker:
 
     def reports(self, batch: Mapping[str, pa.Scalar]) -> tuple[pa.Table, int]:
         """The reports of a batch, and how many windows it has."""
-        keys, rows = table_of(batch[KEYS].as_buffer()), table_of(batch[ROWS].as_buffer())
-        table = table_of(batch[RANGES].as_buffer())
-        columns = {name: table[name].to_numpy() for name in table.column_names}
+        (ranges, keys), rows = read(batch), table_of(batch[ROWS].as_buffer())
         window = self.bound.query.windows[batch[WINDOW].as_py()]
-        ranges = (RepeatedRanges if "revision" in columns else Ranges)(**columns)
         values = values_over(self.bound, rows, ranges)
         return report_table(self.bound, window, ranges, values, keys=keys), len(ranges)

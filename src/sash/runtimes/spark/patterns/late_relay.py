@@ -1,7 +1,7 @@
 """Late rows under patterns whose first step decides what is late, and whose reports come from a second one.
 
     two levels   step: panes, late ──▶ pack again ──▶ step: own windows, late from the bucket RELAY
-    agnostic     step: windows to compute, late ──round-robin──▶ compute windows, late as they are
+    by an owner  step: windows to compute, late ──round-robin──▶ compute windows, late as they are
 
 Spark would run the first step once for each output if the two parted after it. So late rows stay with what
 the second step is made of, and all outputs leave the query in one DataFrame.
@@ -22,7 +22,8 @@ from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import OUTPUT, PACKED, PAYLOAD, RELAY, Unpacker, blocks_of
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.patterns.agnostic import BATCH, ROWS, WINDOW, WORKER, BatchWorker, placed
+from sash.runtimes.spark.patterns.agnostic import ROWS, WINDOW, WORKER, HandingOut, TaskOfWorker
+from sash.runtimes.spark.patterns.window_parts import NEXT
 from sash.runtimes.spark.state.queries_of_checkpoint import ALONE
 from sash.runtimes.spark.streaming.stateful_step import Emitted, with_counts
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -60,43 +61,54 @@ class Repacker:
             yield pa.record_batch([buckets, blocks, newest], names=PACKED.names)
 
 
-def computed_beside_late_rows(blocks: DataFrame, stage: WindowStage, *, workers: int) -> Emitted:
+def computed_beside_late_rows(blocks: DataFrame, stage: WindowStage, handing: HandingOut) -> Emitted:
     """Reports of the windows that owners hand out, and their late rows."""
     answers = PackedAnswers({REPORTS: stage.bound.output, LATE: stage.schemas[LATE]})
-    handed_out = blocks.select(PAYLOAD, OUTPUT).mapInArrow(HandedOut(), struct_of(BATCH))
-    rows = placed(handed_out, workers=workers).mapInArrow(
-        WorkerBesideLateRows(BatchWorker(stage.bound)), struct_of(COMPUTED)
-    )
+    opened = HandedOut(handing.schema)
+    handed_out = blocks.select(PAYLOAD, OUTPUT).mapInArrow(opened, struct_of(handing.schema))
+    last = WorkerBesideLateRows(handing.last(stage.bound))
+    rows = handing.prepared(handed_out, stage.bound).mapInArrow(last, struct_of(COMPUTED))
     rows = with_counts(rows, {REPORTS: F.sum(REPORTS)})
     return Emitted(rows, tuple(answers.schemas), answers.opened, {ALONE: stage.description})
 
 
 @dataclass(frozen=True)
 class HandedOut:
-    """What owners emit → batches of windows, and blocks of late rows among them."""
+    """What owners emit → windows in the form in which they are handed out, and blocks of late rows among
+    them."""
+
+    schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        unpack = Unpacker(BATCH)
+        unpack = Unpacker(self.schema)
         for batch in batches:
             windows, late = parted(batch)
             yield from unpack([windows])
-            rows = [{WORKER: 0, WINDOW: NO_WINDOW, ROWS: block} for block in late.to_pylist()]
-            yield pa.RecordBatch.from_pylist(rows, schema=BATCH)
+            row = {WORKER: 0, NEXT: 0, WINDOW: NO_WINDOW}
+            rows = [row | {ROWS: block} for block in late.to_pylist()]
+            yield pa.RecordBatch.from_pylist(rows, schema=self.schema)
 
 
 @dataclass(frozen=True)
 class WorkerBesideLateRows:
-    """Batches of windows → blocks of reports; blocks of late rows as they are."""
+    """Windows that were handed out → blocks of reports; blocks of late rows as they are."""
 
-    worker: BatchWorker
+    worker: TaskOfWorker
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            late = pc.equal(batch[WINDOW], NO_WINDOW)
-            for reports in self.worker([batch.filter(pc.invert(late))]):
-                table = pa.Table.from_batches([reports])
-                yield _emitted(blocks_of(table), output=0, reports=reports.num_rows)
-            yield _emitted(batch.filter(late)[ROWS].to_pylist(), output=1)
+        late: list[pa.Array] = []
+
+        def without_late_rows() -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                is_late = pc.equal(batch[WINDOW], NO_WINDOW)
+                late.append(batch.filter(is_late)[ROWS])
+                yield batch.filter(pc.invert(is_late))
+
+        for reports in self.worker(without_late_rows()):
+            table = pa.Table.from_batches([reports])
+            yield _emitted(blocks_of(table), output=0, reports=reports.num_rows)
+        for blocks in late:
+            yield _emitted(blocks.to_pylist(), output=1)
 
 
 def _emitted(blocks: Iterable[bytes], *, output: int, reports: int = 0) -> pa.RecordBatch:

@@ -13,21 +13,24 @@ import pyarrow as pa
 from sash.operators.answer import Answer
 from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
+from sash.operators.engine.operator import HandOut
 from sash.operators.engine.state_layout import StatePlan
-from sash.runtimes.spark.patterns.agnostic import BATCH, Dealer
+from sash.runtimes.spark.patterns.agnostic import HandingOut, WholeWindows
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 
 
 class OwnerOperator(WindowOperator):
-    """A bucket of keys whose windows are always handed out, and which holds whole rows for that."""
+    """A bucket of keys whose windows are always handed out, whole or in parts, and which holds whole rows
+    for that."""
 
-    hand_out = Dealer(1, 0)
+    handing: HandingOut = WholeWindows(1)
+    hand_out: HandOut | None = handing.dealer(0)
 
     @property
     def answers(self) -> pa.Schema:
-        return BATCH
+        return self.handing.schema
 
     @staticmethod
     def plan_of(bound: BoundQuery) -> StatePlan:
@@ -41,14 +44,15 @@ class OwnerOperator(WindowOperator):
 
 
 class OwnerProcessor(WindowProcessor):
-    """The stateful step of agnostic workers."""
+    """The stateful step of owners."""
 
-    def __init__(self, stage: WindowStage, workers: int) -> None:
+    def __init__(self, stage: WindowStage, handing: HandingOut) -> None:
         super().__init__(stage)
-        self._workers = workers
+        self._handing = handing
 
     def _loaded(self, number: int) -> Bucket:
         bucket = super()._loaded(number)
         assert isinstance(bucket.operator, OwnerOperator)
-        bucket.operator.hand_out = Dealer(self._workers, number)
+        bucket.operator.handing = self._handing
+        bucket.operator.hand_out = self._handing.dealer(number)
         return bucket

@@ -50,8 +50,8 @@ def look_backs_of_workers(rows: DataFrame, query: BucketQuery, plan: StaticPlan)
     assert panes is not None, "others are refused"
     router = LookBackRouter(query, panes, plan.route)
     rows = with_hot_keys(rows, query, workers=plan.route.workers)
-    if plan.dealt is not None:
-        rows = rows.repartition(plan.dealt)
+    if plan.dealt:
+        rows = rows.repartition(plan.part_workers)
     sent = rows.mapInArrow(router, struct_of(BLOCKS))
     placed = sent.repartitionById(plan.route.workers, F.col(WORKER).cast("int"))
     struct = struct_of(query.bound.output)
@@ -60,7 +60,7 @@ def look_backs_of_workers(rows: DataFrame, query: BucketQuery, plan: StaticPlan)
 
 def look_back_stages(panes: LookBackPanes, plan: StaticPlan, keys: str) -> list[str]:
     """The same for people."""
-    dealt = [] if plan.dealt is None else [f"deal rows round-robin to {plan.dealt} partitions"]
+    dealt = [f"deal rows round-robin to {plan.part_workers} partitions"] if plan.dealt else []
     return [
         f"count the rows of each key of ({keys}): hot ones are shared",
         *dealt,

@@ -3,15 +3,20 @@
     KeyFarm(n)                       route n × 1
     WinFarm(n)                       route 1 × n
     PaneFarm(p, w)                   fold panes before the shuffle, then route 1 × w
+    … in order                       send rows by pane to p partitions, fold panes there, then route 1 × w
     WinMapReduce(m, r)               deal rows to m partitions, fold panes there, then route 1 × r
     KeyFarm(inner, replicas=a)       route a × that of inner
     WinFarm(inner, replicas=a)       route 1 × a · that of inner
     WinFarm(n, model="agnostic")     an owner for each bucket of keys triggers, n workers compute
 
+What sends rows to windows, or to panes, needs windows that the clock cuts. Others are found by an owner
+(`who_finds_windows`): it hands them out whole, or in parts for WinMapReduce and PaneFarm (`window_parts`).
+
 Look-backs of `.rolling` that PaneFarm or WinMapReduce computes take the same numbers: rows travel as they
 are, and beside those of hot keys their panes (`shared_look_backs`).
 
-Panes are folded where rows lie: the `plq` workers are the partitions of the input, and nothing moves them.
+Where order does not matter panes are folded where rows lie: the `plq` workers are then the partitions of
+the input, and nothing moves them.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from dataclasses import dataclass
 
 from sash.errors import SashError, Unsupported
 from sash.operators.bound_query import BoundQuery, BoundRolling
-from sash.operators.folding.panes import Panes, clock_windows
+from sash.operators.folding.panes import Panes
 from sash.operators.look_backs_by_pane import LookBackPanes
 from sash.operators.patterns.declared import (
     FUSED,
@@ -33,58 +38,82 @@ from sash.operators.patterns.declared import (
     level_of,
     window_workers,
 )
+from sash.operators.patterns.who_finds_windows import in_order, is_agnostic, owner_finds
 from sash.runtimes.spark.patterns.count_windows_by_position import Positions
 from sash.runtimes.spark.patterns.route import Route
-from sash.semantics.event import Order
 
 
 @dataclass(frozen=True)
 class StaticPlan:
-    """What happens to rows on their way to active workers."""
+    """How work is shared by active workers, and by those that are handed windows in parts."""
 
     route: Route
-    folds: bool = False
-    """Whether events are folded to panes before they are sent."""
-    dealt: int | None = None
-    """To how many partitions rows are dealt round-robin first."""
+    """Who answers for which windows."""
+    parts: int | None = None
+    """How many workers of each share of keys fold panes, or other parts of windows, before that; None:
+    there is no such step."""
+    dealt: bool = False
+    """Whether these get events round-robin, or by pane."""
 
+    @property
+    def folds(self) -> bool:
+        return self.parts is not None
 
-def is_agnostic(pattern: Pattern) -> bool:
-    return isinstance(pattern, WinFarm) and pattern.model == "agnostic"
+    @property
+    def part_workers(self) -> int:
+        """All that fold parts."""
+        assert self.parts is not None
+        return self.route.keys * self.parts
 
 
 def plan_of(pattern: Pattern) -> StaticPlan:
-    """The plan of a pattern with active workers.
+    """The plan of a pattern.
 
     >>> plan_of(WinFarm(PaneFarm(2, 3), replicas=2))
-    StaticPlan(route=Route(keys=1, windows=6), folds=True, dealt=None)
+    StaticPlan(route=Route(keys=1, windows=6), parts=4, dealt=False)
     """
-    inner = pattern.held if isinstance(pattern, Farm) else pattern
-    copies = pattern.degree if isinstance(pattern, Farm) else 1
-    route = Route(copies if isinstance(pattern, KeyFarm) else 1, window_workers(pattern))
-    match inner:
-        case PaneFarm():
-            return StaticPlan(route, folds=True)
-        case WinMapReduce():
-            return StaticPlan(route, folds=True, dealt=copies * inner.map)
+    copies = pattern.degree if isinstance(pattern, KeyFarm) else 1
+    route = Route(copies, window_workers(pattern))
+    match pattern.held if isinstance(pattern, Farm) else pattern:
+        case PaneFarm(plq=first, wlq=second):
+            return StaticPlan(route, route.windows // second * first)
+        case WinMapReduce(map=first, reduce=second):
+            return StaticPlan(route, route.windows // second * first, dealt=True)
         case _:
             return StaticPlan(route)
 
 
-def stage_lines(pattern: Pattern, keys: str) -> list[str]:
-    """The plan for people."""
-    if is_agnostic(pattern):
+def owner_stages(pattern: Pattern, keys: str, *, kept: str = "") -> list[str]:
+    """What an owner and its workers do, for people; `kept`: where events are."""
+    plan = plan_of(pattern)
+    if plan.parts is None:
         return [
-            f"shuffle by bucket of ({keys})",
-            "owner of each bucket: trigger windows, and send them in batches with their events",
+            *planned_agnostic(pattern),
+            f"owner of each bucket of ({keys}): trigger windows, and send them in batches with their events"
+            f"{kept}",
             f"compute windows in {pattern.workers} tasks, round-robin whatever the key",
         ]
-    plan = plan_of(pattern)
-    stages = planned_flat(pattern)
-    if plan.dealt is not None:
-        stages.append(f"deal rows round-robin to {plan.dealt} partitions")
-    if plan.folds:
-        stages += [] if plan.dealt is not None else ["plq is not used: the tasks that read fold panes"]
+    of_key = f"{plan.route.keys} shares of ({keys}) × " if plan.route.keys > 1 else ""
+    dealt = "events round-robin" if plan.dealt else "panes"
+    return [
+        *planned_flat(pattern),
+        f"owner of each bucket of ({keys}): find windows, and hand out their {dealt}{kept}",
+        f"fold parts of windows in {of_key}{plan.parts} tasks",
+        f"put windows together from their parts in {of_key}{plan.route.windows} tasks",
+    ]
+
+
+def stage_lines(pattern: Pattern, bound: BoundQuery, keys: str) -> list[str]:
+    """The plan for people."""
+    if owner_finds(pattern, bound, sorted_panes=True):
+        return [f"shuffle by bucket of ({keys})", *owner_stages(pattern, keys)]
+    plan, stages = plan_of(pattern), planned_flat(pattern)
+    if plan.dealt:
+        stages.append(f"deal rows round-robin to {plan.part_workers} partitions")
+    if plan.folds and in_order(bound):
+        stages.append(f"send rows by pane to {plan.part_workers} tasks, sort them and fold panes in order")
+    elif plan.folds:
+        stages += [] if plan.dealt else ["plq is not used: the tasks that read fold panes"]
         stages.append("fold panes where rows lie")
     what, route = "panes" if plan.folds else "rows", plan.route
     return [
@@ -93,6 +122,17 @@ def stage_lines(pattern: Pattern, keys: str) -> list[str]:
         f"{route.windows} of windows",
         f"window and fold in {route.workers} tasks",
     ]
+
+
+def planned_agnostic(pattern: Pattern) -> list[str]:
+    """For people: active workers whose windows only an owner can find.
+
+    >>> planned_agnostic(WinFarm(3))
+    ["WinFarm(3) is planned as WinFarm(3, model='agnostic'), which is the same"]
+    """
+    if is_agnostic(pattern):
+        return []
+    return [f"{pattern} is planned as {WinFarm(pattern.workers, model='agnostic')}, which is the same"]
 
 
 def planned_flat(pattern: Pattern) -> list[str]:
@@ -125,18 +165,25 @@ def not_planned(pattern: Pattern, bound: BoundQuery) -> SashError | None:
     if reason is not None or is_agnostic(pattern):
         return reason
     if over_positions(pattern, bound) is not None:
-        return Unsupported(
-            "pattern", str(pattern), "named by the user",
-            hint="What it costs to find the positions of events first is not estimated.",
-        )  # fmt: skip
+        return not_estimated(pattern, "to find the positions of events first")
+    if owner_finds(pattern, bound, sorted_panes=True):
+        return not_estimated(pattern, OWNER)
+    if plan_of(pattern).folds and in_order(bound):
+        return not_estimated(pattern, "to send rows by pane and to sort them")
     looked_back = look_backs(pattern, bound)
     of_numbers = Panes.of(bound) is not None if looked_back is None else looked_back.numbers
     if plan_of(pattern).folds and not of_numbers:
-        return Unsupported(
-            "pattern", str(pattern), "named by the user",
-            hint="What it costs to fold elements that are no numbers is not estimated.",
-        )  # fmt: skip
+        return not_estimated(pattern, "to fold elements that are no numbers")
     return None
+
+
+OWNER = "to have an owner of all events of a key find its windows"
+
+
+def not_estimated(pattern: Pattern, what: str) -> SashError:
+    return Unsupported(
+        "pattern", str(pattern), "named by the user", hint=f"What it costs {what} is not estimated."
+    )
 
 
 def over_positions(pattern: Pattern, bound: BoundQuery) -> Positions | None:
@@ -172,40 +219,17 @@ def require_workable(pattern: Pattern, bound: BoundQuery) -> None:
             "chunk", pattern.chunk, "left out on Spark",
             hint="Windows are handed out with their events there, through a shuffle and without a buffer.",
         )  # fmt: skip
-    if is_agnostic(pattern):
-        if isinstance(bound, BoundRolling):
-            raise Unsupported(
-                "pattern", str(pattern), "KeyFarm, PaneFarm or WinMapReduce for rolling features on Spark",
-                hint="Look-backs are rows of their events, and an owner would have all events of a key; "
-                "workers that share its panes need no owner.",
-            )  # fmt: skip
-        return
-    plan = plan_of(pattern)
-    if plan.folds:
-        _require_panes(pattern, bound)
-        if isinstance(bound, BoundRolling):
-            return
-    if plan.route.windows > 1:
-        _require_routes(pattern, bound)
+    if is_agnostic(pattern) and isinstance(bound, BoundRolling):
+        raise Unsupported(
+            "pattern", str(pattern), "KeyFarm, PaneFarm or WinMapReduce for rolling features on Spark",
+            hint="Look-backs are rows of their events, and an owner would have all events of a key; "
+            "workers that share its panes need no owner.",
+        )  # fmt: skip
+    if plan_of(pattern).folds and isinstance(bound, BoundRolling):
+        _require_commutative(pattern, bound)
 
 
-def _require_panes(pattern: Pattern, bound: BoundQuery) -> None:
+def _require_commutative(pattern: Pattern, bound: BoundQuery) -> None:
     name = type(pattern.held if isinstance(pattern, Farm) else pattern).__name__
     for monoid in bound.aggregates.values():
         monoid.require_commutative(f"{name} on Spark, which folds rows before they are in order,")
-    if Panes.of(bound, objects=True) is None and not isinstance(bound, BoundRolling):
-        raise Unsupported(
-            "pattern", str(pattern), "over time or cumulate windows in event-time order",
-            hint="Events are folded before they are together, where nobody knows which windows hold them: "
-            "that depends on other events of the key. Use KeyFarm, or WinFarm(…, model='agnostic').",
-        )  # fmt: skip
-
-
-def _require_routes(pattern: Pattern, bound: BoundQuery) -> None:
-    by_row = clock_windows(bound) and bound.query.order is Order.EVENT_TIME
-    if not by_row or isinstance(bound, BoundRolling):
-        raise Unsupported(
-            "pattern", str(pattern), "KeyFarm, or WinFarm(…, model='agnostic'), for these windows",
-            hint="Rows are sent to the workers whose windows hold them. Of time and cumulate windows a row "
-            "alone determines which these are; of others it depends on more events of the key.",
-        )  # fmt: skip

@@ -8,6 +8,8 @@
     KeyFarm(inner, replicas=a)       the same, a times
     WinFarm(inner, replicas=a)       the same, with a times as many buckets in each step
     WinFarm(n, model="agnostic")     one step in the usual buckets of keys; n tasks compute what it triggers
+    … of other windows               the same step for all that share a key: it finds windows, and
+                                     hands them out whole or in parts (`who_finds_windows`)
 
 What is late is decided by the first step, event by event. What is on time goes on as parts of panes with
 the batch that brought it. To the second step these are events: it corrects windows, reports them early or
@@ -22,14 +24,18 @@ from dataclasses import dataclass
 from sash.errors import SashError, Unsupported
 from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.folding.panes import ClockWindow, clock_windows
-from sash.operators.patterns.declared import Farm, PaneFarm, Pattern, WinMapReduce
+from sash.operators.patterns.declared import Pattern
+from sash.operators.patterns.who_finds_windows import is_agnostic, owner_finds
 from sash.runtimes.spark.packing.balanced_bucket_ids import bucket_ids
 from sash.runtimes.spark.packing.blocks import RowRoute
 from sash.runtimes.spark.packing.bucket_of_key_arrow import require_hashable
 from sash.runtimes.spark.patterns.route import Route
 from sash.runtimes.spark.patterns.row_routes import ByWindows, RoundRobin
 from sash.runtimes.spark.patterns.static_plan import (
-    is_agnostic,
+    OWNER,
+    StaticPlan,
+    not_estimated,
+    owner_stages,
     plan_of,
     planned_flat,
     require_workable,
@@ -37,15 +43,8 @@ from sash.runtimes.spark.patterns.static_plan import (
 
 
 @dataclass(frozen=True)
-class StreamPlan:
-    """Of a pattern with active workers."""
-
-    route: Route
-    """Who answers for which windows."""
-    parts: int | None = None
-    """How many buckets of each share of keys fold panes before that; None: there is no such step."""
-    dealt: bool = False
-    """Whether these buckets get their rows round-robin, or by pane."""
+class StreamPlan(StaticPlan):
+    """Where the rows of a stream go."""
 
     def pane_route(self, pane: ClockWindow) -> RowRoute:
         """Where rows go that are folded to panes first."""
@@ -67,13 +66,8 @@ def stream_plan_of(pattern: Pattern) -> StreamPlan:
     >>> stream_plan_of(PaneFarm(2, 3))
     StreamPlan(route=Route(keys=1, windows=3), parts=2, dealt=False)
     """
-    route = plan_of(pattern).route
-    match pattern.held if isinstance(pattern, Farm) else pattern:
-        case PaneFarm(plq=first, wlq=second):
-            return StreamPlan(route, route.windows // second * first)
-        case WinMapReduce(map=first, reduce=second):
-            return StreamPlan(route, route.windows // second * first, dealt=True)
-    return StreamPlan(route)
+    plan = plan_of(pattern)
+    return StreamPlan(plan.route, plan.parts, plan.dealt)
 
 
 def worker_buckets(count: int, *, partitions: int) -> tuple[int, ...]:
@@ -81,13 +75,12 @@ def worker_buckets(count: int, *, partitions: int) -> tuple[int, ...]:
     return bucket_ids(partitions=partitions, each=-(-count // partitions))[:count]
 
 
-def stream_stages_of(pattern: Pattern, keys: str, opens: Sequence[str]) -> list[str]:
+def stream_stages_of(
+    pattern: Pattern, bound: BoundQuery, keys: str, opens: Sequence[str], *, derived: bool = False
+) -> list[str]:
     """The steps after packing, for people; `opens` are those that make rows of the answer."""
-    if is_agnostic(pattern):
-        return [
-            f"owner of each bucket of ({keys}): trigger windows, with events in RocksDB",
-            f"compute windows in {pattern.workers} tasks, round-robin whatever the key",
-        ]
+    if owner_finds(pattern, bound, derived=derived):
+        return owner_stages(pattern, keys, kept=", which lie in RocksDB")
     plan = stream_plan_of(pattern)
     shares, windows = plan.route.keys, plan.route.windows
     stages = planned_flat(pattern)
@@ -113,38 +106,32 @@ def impossible_on_streams(
     """Why a streaming DataFrame cannot do this; None when it can. `derived`: over the rows of another
     stateful step."""
     try:
-        require_possible_on_streams(pattern, bound)
-        if derived:
-            require_own_events(pattern)
+        require_possible_on_streams(pattern, bound, derived=derived)
     except SashError as reason:
         return reason
     return None
 
 
-def require_possible_on_streams(pattern: Pattern, bound: BoundQuery) -> None:
+def not_planned_on_streams(
+    pattern: Pattern, bound: BoundQuery, *, derived: bool = False
+) -> SashError | None:
+    """Why the planner does not choose this by itself."""
+    reason = impossible_on_streams(pattern, bound, derived=derived)
+    if reason is None and owner_finds(pattern, bound, derived=derived) and not is_agnostic(pattern):
+        return not_estimated(pattern, OWNER)
+    return reason
+
+
+def require_possible_on_streams(pattern: Pattern, bound: BoundQuery, *, derived: bool = False) -> None:
     """Refuses what a streaming DataFrame cannot do, before anything runs."""
     require_workable(pattern, bound)
-    if is_agnostic(pattern):
+    if owner_finds(pattern, bound, derived=derived):
         return
     plan = stream_plan_of(pattern)
-    if plan.parts is not None and isinstance(bound, BoundRolling):
+    if plan.folds and isinstance(bound, BoundRolling):
         raise Unsupported(
             "pattern", str(pattern), "KeyFarm for rolling features on a stream",
             hint="On a stream start() shares look-backs of hot keys itself, without a pattern.",
         )  # fmt: skip
-    if plan.parts is not None or plan.route.windows > 1:
+    if plan.folds or plan.route.windows > 1:
         require_hashable(bound.schema, bound.keys)
-
-
-def require_own_events(pattern: Pattern) -> None:
-    """Refuses workers that share the events of a key, over rows which another stateful step emits."""
-    if is_agnostic(pattern):
-        return
-    plan = stream_plan_of(pattern)
-    if plan.parts is not None or plan.route.windows > 1:
-        raise Unsupported(
-            "pattern", str(pattern),
-            "KeyFarm, WinSeq or WinFarm(…, model='agnostic') over the windows of a stream",
-            hint="Rows of another stateful step are judged by what their bucket knew before; buckets that "
-            "share a key could judge one event differently.",
-        )  # fmt: skip

@@ -2,7 +2,8 @@
 
     by windows      pack ──▶ step: own windows ──▶ unpack
     two levels      pack ──▶ step: panes ──▶ pack again ──▶ step: own windows ──▶ unpack
-    agnostic        pack ──▶ step: owner triggers ──▶ unpack ──round-robin──▶ compute windows
+    by an owner     pack ──▶ step: owner triggers ──▶ unpack ──round-robin──▶ compute windows
+    … in parts      pack ──▶ step: owner finds windows ──▶ unpack ──▶ fold parts ──▶ put windows together
 
 A step is `transformWithState` with a bucket for each worker. Two steps of one query see the same watermark
 in the same micro-batch, so that nothing waits for another batch. Late rows are found by the first step and
@@ -16,19 +17,21 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, functions as F
 
+from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import PanePartsOperator, WindowOperator
 from sash.operators.folding.panes import Panes
 from sash.operators.patterns.declared import Pattern
+from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.patterns.agnostic import BATCH, computed
+from sash.runtimes.spark.patterns.agnostic import HandingOut, computed
 from sash.runtimes.spark.patterns.late_relay import Repacker, computed_beside_late_rows
 from sash.runtimes.spark.patterns.own_windows import FarmProcessor
 from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
-from sash.runtimes.spark.patterns.static_plan import is_agnostic
 from sash.runtimes.spark.patterns.stream_plan import StreamPlan, stream_plan_of, worker_buckets
+from sash.runtimes.spark.patterns.window_parts import handing_of
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of, emitted_by, with_counts
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -41,9 +44,9 @@ Packed = Callable[[WindowStage], DataFrame]
 """The blocks of a stage's buckets, with their watermark."""
 
 
-def is_chained(pattern: Pattern | None) -> bool:
-    """Whether one stateful step follows another."""
-    return pattern is not None and not is_agnostic(pattern) and stream_plan_of(pattern).parts is not None
+def is_chained(pattern: Pattern | None, bound: BoundQuery) -> bool:
+    """Whether a query over events has one stateful step after another."""
+    return pattern is not None and not owner_finds(pattern, bound) and stream_plan_of(pattern).folds
 
 
 def farmed(
@@ -53,8 +56,8 @@ def farmed(
     """The outputs of `stage`'s query, computed by the workers of a pattern; in the buckets that are `kept`,
     if they are as many."""
     stage = replace(stage, pattern=str(pattern))
-    if is_agnostic(pattern):
-        return _handed_out(stage, pattern.workers, packed)
+    if owner_finds(pattern, stage.bound, derived=stage.derived):
+        return _handed_out(stage, handing_of(pattern), packed)
     plan = stream_plan_of(pattern)
     if plan.parts is None:
         stage = window_stage(stage, plan, partitions=partitions)
@@ -64,12 +67,13 @@ def farmed(
     return _in_two_steps(stage, plan, partitions, packed)
 
 
-def _handed_out(stage: WindowStage, workers: int, packed: Packed) -> Emitted:
-    stage = owner_stage(stage)
-    blocks = emitted_by(packed(stage), OwnerProcessor(stage, workers), counts=BEFORE)
+def _handed_out(stage: WindowStage, handing: HandingOut, packed: Packed) -> Emitted:
+    stage = owner_stage(stage, handing)
+    blocks = emitted_by(packed(stage), OwnerProcessor(stage, handing), counts=BEFORE)
     if LATE in stage.outputs:
-        return computed_beside_late_rows(blocks, stage, workers=workers)
-    reports = computed(PackedAnswers({REPORTS: BATCH}).opened(blocks), stage.bound, workers=workers)
+        return computed_beside_late_rows(blocks, stage, handing)
+    opened = PackedAnswers({REPORTS: handing.schema}).opened(blocks)
+    reports = computed(opened, stage.bound, handing)
     return Emitted.of_reports(with_counts(reports, {REPORTS: F.count(F.lit(1))}), stage.description)
 
 
@@ -82,9 +86,9 @@ def _in_two_steps(stage: WindowStage, plan: StreamPlan, partitions: int, packed:
     return answers_of(sent, window_processor(second, plan), counts=AFTER)
 
 
-def owner_stage(stage: WindowStage) -> WindowStage:
-    """The step of the owners of agnostic workers."""
-    return replace(stage, operator=OwnerOperator, answers=BATCH)
+def owner_stage(stage: WindowStage, handing: HandingOut) -> WindowStage:
+    """The step of owners."""
+    return replace(stage, operator=OwnerOperator, answers=handing.schema)
 
 
 def window_stage(stage: WindowStage, plan: StreamPlan, *, partitions: int) -> WindowStage:

@@ -17,12 +17,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sash.errors import ArgumentError, Unsupported
+from sash.errors import ArgumentError, SashError, Unsupported
 from sash.operators.bound_query import WINDOW, BoundLatest, BoundQuery, BoundRolling
 from sash.operators.elastic.declaration import Elastic
 from sash.operators.elastic.instance_of_share import Assignment, balanced
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
+from sash.operators.patterns.declared import Pattern
 from sash.planner.auto_declaration import Auto
 from sash.planner.plans.cheapest_pattern import Plan
 from sash.runtimes.folder_paths import resolved
@@ -115,11 +116,7 @@ def start(
     if source.idle is not None:
         raise Unsupported("elastic", "a stream with idle=…", "given streams without it")
     if elastic is not None and not isinstance(source.parallelism, Auto):
-        raise Unsupported(
-            "elastic", str(source.parallelism), "left out under a pattern",
-            hint="A pattern fixes how many workers there are; an elastic query chooses that for every "
-            "micro-batch.",
-        )  # fmt: skip
+        raise not_elastic(source.parallelism)
     stage = WindowStage.of(
         bound,
         tuple(sinks),
@@ -310,6 +307,15 @@ def _start_blocks(
     if mapping is not balanced:
         run.assign = mapping
     return ElasticQuery(start_run(run, arriving, trigger=trigger, name=name), run)
+
+
+def not_elastic(pattern: Pattern) -> SashError:
+    """Why a query under a pattern cannot be elastic."""
+    return Unsupported(
+        "elastic", str(pattern), "left out under a pattern",
+        hint="A pattern fixes how many workers there are; an elastic query chooses that for every "
+        "micro-batch.",
+    )  # fmt: skip
 
 
 def _require_elastic(given: Any) -> None:

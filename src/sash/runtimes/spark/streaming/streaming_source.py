@@ -36,7 +36,11 @@ from sash.runtimes.spark.packing.bucket_of_key_sql import Share
 from sash.runtimes.spark.packing.columns import arrow_schema
 from sash.runtimes.spark.packing.outputs import REPORTS, Outputs
 from sash.runtimes.spark.packing.row_packing import RowPacking
-from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, stream_stages_of
+from sash.runtimes.spark.patterns.stream_plan import (
+    impossible_on_streams,
+    not_planned_on_streams,
+    stream_stages_of,
+)
 from sash.runtimes.spark.patterns.streaming_stages import farmed, is_chained
 from sash.runtimes.spark.session_requirements import require_streaming, shuffle_partitions, task_slots
 from sash.runtimes.spark.sql_folding.when_spark_folds import spark_fold
@@ -130,9 +134,8 @@ class StreamingSource:
         facts = replace(facts, own_watermark=self.upstream.own())
         if self.rows_in_spark and keeps_panes(bound):
             facts = replace(facts, spark=spark_fold(bound, self.spark_schema, events))
-        return make_plan(
-            bound, facts, constants or costs(), parallelism=self.parallelism, refuse=self.refusal
-        )
+        refuse = self._not_planned if isinstance(self.parallelism, Auto) else self.refusal
+        return make_plan(bound, facts, constants or costs(), parallelism=self.parallelism, refuse=refuse)
 
     def computed_by(self, choice: Choice) -> StreamingSource:
         """The same, with nothing left to the planner."""
@@ -170,7 +173,11 @@ class StreamingSource:
         )
         opens = answers_with({REPORTS: bound.output}).stages
         if plan.pattern is not None:
-            return [pack, watermark, *stream_stages_of(plan.pattern, keys, opens)]
+            return [
+                pack,
+                watermark,
+                *stream_stages_of(plan.pattern, bound, keys, opens, derived=upstream.derived),
+            ]
         why, held = why_state_store(self, bound), _held_in_words(bound)
         if why is None:
             buckets = self.epoch_buckets(bound)
@@ -207,6 +214,10 @@ class StreamingSource:
     def refusal(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
         """Why a stream cannot be computed under a pattern; None where it can."""
         return impossible_on_streams(pattern, bound, derived=self.upstream.derived)
+
+    def _not_planned(self, pattern: Pattern, bound: BoundQuery) -> SashError | None:
+        """Why the planner does not choose a pattern by itself."""
+        return not_planned_on_streams(pattern, bound, derived=self.upstream.derived)
 
     def _refuse_to_collect(self) -> NoReturn:
         raise Unsupported(
@@ -248,7 +259,7 @@ class StreamingSource:
         `early`: tasks know the watermark of their batch, and may fold rows. `shared`: they know which
         buckets are busy, and these may hand windows out."""
         pattern = self.plan(bound).pattern
-        require_streaming(self.df.sparkSession, chained=self.upstream.derived or is_chained(pattern))
+        require_streaming(self.df.sparkSession, chained=self.upstream.derived or is_chained(pattern, bound))
         stage = self.stage(bound, outputs, buckets, early=early)
         if pattern is not None:
             return farmed(stage, pattern, partitions=self.partitions, packed=self.watermarked, kept=buckets)
