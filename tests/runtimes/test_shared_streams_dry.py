@@ -222,3 +222,29 @@ def test_oracle_shared_look_backs_of_a_stream_are_those_of_the_reference_whateve
         oracle.run([Batch(tuple(batch)) for batch in arrivals])
         late = sorted((entry.arrival.values["e"], entry.reason) for entry in oracle.late)
         assert sorted((row["e"], row["late_reason"]) for row in dry.late) == late
+
+
+def test_buckets_that_share_keys_are_emptied_when_nothing_is_shared_any_more(tmp_path: Path) -> None:
+    # W = 4; the regime of epoch 1 has S = 11, T = 15; U = 31 and V = 35 with epoch 3
+    query = Query(look_backs(4), AGGREGATES, delay=ticks(0), flush=False)
+    panes = shared_panes(bound_of(query), buckets=DrySharing.BUCKETS)
+    assert panes is not None
+    sharing = KeySharing(panes, least=2)
+    dry = DrySharing(bound_of(query), tmp_path, sharing=sharing)
+    begun = Regime.begun(HASHES[0], shares=4, length=1, newest=10, reach=4)
+    ended = begun.ended(newest=30, reach=4)
+    assert ended is not None
+    planned = iter([(begun,), (begun,), (ended,), (), ()])
+    sharing.next = lambda *given, **how: next(planned)  # type: ignore[method-assign]
+    moments = [(9, 10), (12, 16, 17), (29, 30), (33, 34, 50), (51, 52)]
+    batches = [[Arrival(time, "a", {"e": time, "t": time, "x": 1}) for time in times] for times in moments]
+    rows, sizes = [], []
+    for epoch, batch in enumerate(batches):
+        rows += dry.execute(table_of(batch, TYPES), epoch, tasks=2)
+        stores = dry.home.buckets(list(range(DrySharing.BUCKETS, 2 * DrySharing.BUCKETS)))
+        sizes.append(
+            sum(store.rollback(store.committed.epoch) or len(list(store.keys())) for store in stores)
+        )
+    assert observed(rows) == observed(expected(query, batches))
+    assert sizes[0] == 0 < min(sizes[1:4])
+    assert sizes[4] == 0

@@ -125,6 +125,11 @@ class SharedKeysKept:
     served: bool = False
     """Whether the buckets that share keys were there in this batch: where not, they begin with nothing."""
 
+    @property
+    def are_there(self) -> bool:
+        """Whether they are in the next batch, to share keys or to be emptied."""
+        return self.served or bool(self.regimes)
+
     @classmethod
     def of(cls, kept: bytes | None) -> SharedKeysKept:
         """

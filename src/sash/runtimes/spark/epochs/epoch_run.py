@@ -229,7 +229,7 @@ class ElasticRun:
     ) -> dict[int, TaskReport]:
         """Step and sinks; what each task of the step reports."""
         degree = 1 if in_one_task else self.elastic.degree(list(self.meter.samples))
-        tasks = None if in_one_task else self._assigned(degree, sharing=bool(journal.shared.regimes))
+        tasks = None if in_one_task else self._assigned(degree, sharing=journal.shared.are_there)
         if self.executors is not None:
             self.executors.before(degree)
         if self._reports is None:

@@ -1,7 +1,8 @@
 """The step of an epoch in which several buckets share the look-backs of hot keys.
 
     buckets 0 … B−1      of keys, as in every epoch
-    buckets B … 2B−1     only where some keys are shared; without state in the first of such epochs
+    buckets B … 2B−1     only where some keys are shared; without state in the first of such epochs, and
+                         emptied in the one after the last
 
 What is shared is in the journal of the epoch before, so that an epoch that is executed again computes the
 same. Buckets that were left out of an epoch begin again with nothing: no look-back that they answer reaches
@@ -38,13 +39,13 @@ class SharingStep(EpochStep):
     @property
     def buckets(self) -> tuple[int, ...]:
         count = len(self.stage.buckets)
-        return tuple(range(2 * count if self.shared.regimes else count))
+        return tuple(range(2 * count if self.shared.regimes or self.served else count))
 
     def _shares(self, bucket: int) -> bool:
         return bucket >= len(self.stage.buckets)
 
     def _go_back(self, bucket: int, store: EpochStore) -> None:
-        if self._shares(bucket) and not self.served:
+        if self._shares(bucket) and not (self.served and self.shared.regimes):
             assert isinstance(store, Files)
             store.restart(self.epoch - 1)
         else:
@@ -54,6 +55,8 @@ class SharingStep(EpochStep):
         self, stage: WindowStage, bucket: int, blocks: list[PackedInput], store: EpochStore,
         newest: list[int], held: SavedCounts, key_loads: list[KeyLoads],
     ) -> tuple[dict[str, pa.Table], dict[str, int]]:  # fmt: skip
+        if self._shares(bucket) and not self.shared.regimes:
+            return {}, {}
         if self._shares(bucket):
             stage = self._stage_of_shares()
         served = super()._serve(stage, bucket, blocks, store, newest, held, key_loads)
