@@ -15,7 +15,7 @@ from sash.operators.patterns.who_finds_windows import owner_finds
 from sash.runtimes.spark.packing.blocks import COUNTS, NEWEST_AT, OUTPUT, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.patterns.agnostic import WORKER, Handing, Worker
+from sash.runtimes.spark.patterns.agnostic import WORKER, ArrowFunction, HandOutPlan
 from sash.runtimes.spark.patterns.late_relay import HandedOut, Repacker, WorkerBesideLateRows, parted
 from sash.runtimes.spark.patterns.owner import OwnerProcessor
 from sash.runtimes.spark.patterns.stream_plan import stream_plan_of, worker_buckets
@@ -71,7 +71,7 @@ class DryStep:
         )
 
 
-def by_worker(work: Worker, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def by_worker(work: ArrowFunction, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What the tasks of workers emit, each of which has its own rows."""
     given = list(batches)
     if not given:
@@ -94,7 +94,7 @@ class DryFarm:
         self.late: list[dict[str, Any]] | None = [] if late else None
         """The late rows so far."""
         stage = replace(stage, pattern=str(pattern))
-        self.handing: Handing | None = None
+        self.handing: HandOutPlan | None = None
         self.used: set[int] = set()
         """The workers that were handed a window, or parts of one."""
         if owner_finds(pattern, bound):

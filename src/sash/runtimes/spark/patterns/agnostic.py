@@ -40,13 +40,13 @@ BATCH = pa.schema(
 )
 """A batch of windows: who computes it, which of the query's windows, and three Arrow tables: the key of
 each slot, the ranges, and the events."""
-Worker: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+ArrowFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """A function of `mapInArrow`."""
 TURNS = 4
 """How many batches of a bucket each worker gets: more balance better, fewer repeat fewer events."""
 
 
-class Handing(Protocol):
+class HandOutPlan(Protocol):
     """How owners hand windows out, and who computes them."""
 
     @property
@@ -62,12 +62,12 @@ class Handing(Protocol):
         """What owners have emitted → what the last workers take, each row where its worker is."""
         ...
 
-    def last(self, bound: BoundQuery) -> Worker:
+    def last(self, bound: BoundQuery) -> ArrowFunction:
         """What they do with it: the function of `mapInArrow` that makes reports."""
         ...
 
 
-def handed_to_workers(rows: DataFrame, query: BucketQuery, handing: Handing) -> DataFrame:
+def handed_to_workers(rows: DataFrame, query: BucketQuery, handing: HandOutPlan) -> DataFrame:
     """The reports over rows, which have the query's columns by position, an ordinal and a bucket."""
 
     def owner(table: pa.Table) -> pa.Table:
@@ -78,7 +78,7 @@ def handed_to_workers(rows: DataFrame, query: BucketQuery, handing: Handing) -> 
     return computed(handed, query.bound, handing)
 
 
-def computed(handed: DataFrame, bound: BoundQuery, handing: Handing) -> DataFrame:
+def computed(handed: DataFrame, bound: BoundQuery, handing: HandOutPlan) -> DataFrame:
     """The reports of the windows that were handed out."""
     return handing.prepared(handed, bound).mapInArrow(handing.last(bound), struct_of(bound.output))
 
@@ -88,7 +88,7 @@ def placed(batches: DataFrame, *, workers: int) -> DataFrame:
     return batches.repartitionById(workers, F.col(WORKER).cast("int"))
 
 
-def triggered(query: BucketQuery, table: pa.Table, handing: Handing) -> pa.Table:
+def triggered(query: BucketQuery, table: pa.Table, handing: HandOutPlan) -> pa.Table:
     """All windows over the rows of a bucket, for workers."""
     shares: list[WindowShare] = []
 
@@ -134,7 +134,7 @@ class WholeWindows:
     def prepared(self, handed: DataFrame, bound: BoundQuery) -> DataFrame:
         return placed(handed, workers=self.workers)
 
-    def last(self, bound: BoundQuery) -> Worker:
+    def last(self, bound: BoundQuery) -> ArrowFunction:
         return BatchWorker(bound)
 
 

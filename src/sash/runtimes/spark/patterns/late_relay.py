@@ -22,7 +22,7 @@ from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import OUTPUT, PACKED, PAYLOAD, RELAY, Unpacker, blocks_of
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.patterns.agnostic import ROWS, WINDOW, WORKER, Handing, Worker
+from sash.runtimes.spark.patterns.agnostic import ROWS, WINDOW, WORKER, ArrowFunction, HandOutPlan
 from sash.runtimes.spark.patterns.window_parts import NEXT
 from sash.runtimes.spark.state.queries_of_checkpoint import ALONE
 from sash.runtimes.spark.streaming.stateful_step import Emitted, counted
@@ -61,7 +61,7 @@ class Repacker:
             yield pa.record_batch([buckets, blocks, newest], names=PACKED.names)
 
 
-def computed_beside_late_rows(blocks: DataFrame, stage: WindowStage, handing: Handing) -> Emitted:
+def computed_beside_late_rows(blocks: DataFrame, stage: WindowStage, handing: HandOutPlan) -> Emitted:
     """Reports of the windows that owners hand out, and their late rows."""
     answers = PackedAnswers({REPORTS: stage.bound.output, LATE: stage.schemas[LATE]})
     opened = HandedOut(handing.schema)
@@ -93,7 +93,7 @@ class HandedOut:
 class WorkerBesideLateRows:
     """Windows that were handed out → blocks of reports; blocks of late rows as they are."""
 
-    worker: Worker
+    worker: ArrowFunction
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         late: list[pa.Array] = []

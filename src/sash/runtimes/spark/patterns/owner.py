@@ -15,7 +15,7 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.engine import WindowOperator
 from sash.operators.engine.operator import HandOut
 from sash.operators.engine.state_layout import StatePlan
-from sash.runtimes.spark.patterns.agnostic import Handing, WholeWindows
+from sash.runtimes.spark.patterns.agnostic import HandOutPlan, WholeWindows
 from sash.runtimes.spark.state.operators_in_state import Bucket
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.window_stage import WindowStage
@@ -25,7 +25,7 @@ class OwnerOperator(WindowOperator):
     """A bucket of keys whose windows are always handed out, whole or in parts, and which holds whole rows
     for that."""
 
-    handing: Handing = WholeWindows(1)
+    handing: HandOutPlan = WholeWindows(1)
     hand_out: HandOut | None = handing.dealer(0)
 
     @property
@@ -46,7 +46,7 @@ class OwnerOperator(WindowOperator):
 class OwnerProcessor(WindowProcessor):
     """The stateful step of owners."""
 
-    def __init__(self, stage: WindowStage, handing: Handing) -> None:
+    def __init__(self, stage: WindowStage, handing: HandOutPlan) -> None:
         super().__init__(stage)
         self._handing = handing
 

@@ -26,7 +26,7 @@ from sash.runtimes.spark.packing.answers import PackedAnswers
 from sash.runtimes.spark.packing.blocks import COUNTS, PACKED, PACKED_BUCKET, PAYLOAD, Unpacker
 from sash.runtimes.spark.packing.hashed_packer import HashedPacker
 from sash.runtimes.spark.packing.outputs import LATE, REPORTS
-from sash.runtimes.spark.patterns.agnostic import Handing, computed
+from sash.runtimes.spark.patterns.agnostic import HandOutPlan, computed
 from sash.runtimes.spark.patterns.late_relay import Repacker, computed_beside_late_rows
 from sash.runtimes.spark.patterns.own_windows import FarmProcessor
 from sash.runtimes.spark.patterns.owner import OwnerOperator, OwnerProcessor
@@ -67,7 +67,7 @@ def farmed(
     return _in_two_steps(stage, plan, partitions, packed)
 
 
-def _handed_out(stage: WindowStage, handing: Handing, packed: Packed) -> Emitted:
+def _handed_out(stage: WindowStage, handing: HandOutPlan, packed: Packed) -> Emitted:
     stage = owner_stage(stage, handing)
     blocks = emitted_by(packed(stage), OwnerProcessor(stage, handing), counts=BEFORE)
     if LATE in stage.outputs:
@@ -86,7 +86,7 @@ def _in_two_steps(stage: WindowStage, plan: StreamPlan, partitions: int, packed:
     return answers_of(sent, window_processor(second, plan), counts=AFTER)
 
 
-def owner_stage(stage: WindowStage, handing: Handing) -> WindowStage:
+def owner_stage(stage: WindowStage, handing: HandOutPlan) -> WindowStage:
     """The step of owners."""
     return replace(stage, operator=OwnerOperator, answers=handing.schema)
 

@@ -41,9 +41,9 @@ from sash.runtimes.spark.patterns.agnostic import (
     ROWS,
     WINDOW,
     WORKER,
-    Handing,
+    ArrowFunction,
+    HandOutPlan,
     WholeWindows,
-    Worker,
     placed,
     read,
     written,
@@ -66,12 +66,12 @@ PARTS = pa.schema(
 for each part worker whose elements it needs. NEXT: the window worker of a row that part workers pass on;
 NEEDED: what becomes of the elements of the others."""
 ENDS = -1
-Row: TypeAlias = Mapping[str, pa.Scalar]
+ScalarRow: TypeAlias = Mapping[str, pa.Scalar]
 
 
 @dataclass(frozen=True)
 class WindowParts:
-    """See `agnostic.Handing`."""
+    """See `agnostic.HandOutPlan`."""
 
     plan: StaticPlan
 
@@ -85,11 +85,11 @@ class WindowParts:
         folded = parts.mapInArrow(PartWorker(bound), struct_of(PARTS))
         return placed(folded, workers=self.plan.route.workers)
 
-    def last(self, bound: BoundQuery) -> Worker:
+    def last(self, bound: BoundQuery) -> ArrowFunction:
         return PutTogether(bound, dealt=self.plan.dealt)
 
 
-def handing_of(pattern: Pattern) -> Handing:
+def handing_of(pattern: Pattern) -> HandOutPlan:
     """How an owner hands windows out under a pattern."""
     plan = plan_of(pattern)
     return WindowParts(plan) if plan.folds else WholeWindows(pattern.workers)
@@ -220,7 +220,7 @@ class PartsDealer:
         for worker in range(parts):
             events, lo, hi, slot = cut.part(worker)
             needed = [
-                Needed(number, following, *cut.needed(worker, first, last))._asdict()
+                NeededElements(number, following, *cut.needed(worker, first, last))._asdict()
                 for number, following, first, last in needs
             ]
             table = pa.Table.from_pylist(needed, schema=NEEDS)
@@ -234,7 +234,7 @@ class PartsDealer:
         return pa.Table.from_pylist([row | {WINDOW: window} for row in rows], schema=PARTS)
 
 
-class Needed(NamedTuple):
+class NeededElements(NamedTuple):
     """A run of windows that needs the elements first ≤ i < last of a part worker."""
 
     number: bytes
@@ -277,7 +277,7 @@ class PartWorker:
             rows = [row for at in range(batch.num_rows) for row in self._sent(folding, _row(batch, at))]
             yield pa.RecordBatch.from_pylist(rows, schema=PARTS)
 
-    def _sent(self, folding: Folding, row: Row) -> Iterator[dict[str, Any]]:
+    def _sent(self, folding: Folding, row: ScalarRow) -> Iterator[dict[str, Any]]:
         if not row[NEEDED].is_valid:
             yield {name: value.as_py() for name, value in row.items()} | {WORKER: row[NEXT].as_py()}
             return
@@ -290,7 +290,7 @@ class PartWorker:
                 hint=f"{folds.reason}. Give the monoid encode and decode.",
             )  # fmt: skip
         kept = {WINDOW: row[WINDOW].as_py(), PART: row[PART].as_py()}
-        for need in (Needed(**one) for one in table_of(row[NEEDED].as_buffer()).to_pylist()):
+        for need in (NeededElements(**one) for one in table_of(row[NEEDED].as_buffer()).to_pylist()):
             if need.first < need.last:
                 blob = bytes_of(table_of_elements(joined([folds], need.first, need.last)))
                 yield kept | {WORKER: need.following, NUMBER: need.number, ROWS: blob}
@@ -305,7 +305,7 @@ class PutTogether:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_gc()
-        runs: dict[bytes, dict[int, Row]] = {}
+        runs: dict[bytes, dict[int, ScalarRow]] = {}
         for batch in batches:
             for row in (_row(batch, at) for at in range(batch.num_rows)):
                 runs.setdefault(row[NUMBER].as_py(), {})[row[PART].as_py()] = row
@@ -313,7 +313,7 @@ class PutTogether:
         for parts in runs.values():
             yield from self._reports(folding, parts.pop(ENDS), parts).to_batches()
 
-    def _reports(self, folding: Folding, windows: Row, parts: Mapping[int, Row]) -> pa.Table:
+    def _reports(self, folding: Folding, windows: ScalarRow, parts: Mapping[int, ScalarRow]) -> pa.Table:
         ranges, keys = read(windows)
         names = list(self.bound.aggregates)
         found = [
