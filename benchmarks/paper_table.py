@@ -25,6 +25,8 @@ class PaperTable:
     rows: list[tuple[str, str, str, str]] = field(default_factory=list)
     figures: dict[str, Path] = field(default_factory=dict)
     """By what they show; they lie beside the page."""
+    measured: str = ""
+    """At which commit, when, beside how much other work: a comment above the table, not shown."""
 
     def add(self, what: str, *, paper: str, here: str, why: str = "") -> None:
         self.rows.append((what, paper, here, why))
@@ -44,7 +46,8 @@ class PaperTable:
     def written_into(self, text: str) -> str:
         """The page with this table at its place; unchanged if it has none."""
         shown = [f"![{what}]({path.name})" for what, path in self.figures.items()]
-        return with_section(text, self.name, "\n\n".join([*shown, self.markdown()]))
+        comment = [f"<!-- measured: {self.measured} -->"] if self.measured else []
+        return with_section(text, self.name, "\n\n".join([*shown, *comment, self.markdown()]))
 
 
 def with_section(text: str, name: str, content: str) -> str:

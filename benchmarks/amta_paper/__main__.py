@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -39,6 +40,29 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         **{package: importlib.metadata.version(package) for package in packages},
     }
+
+
+def circumstances() -> dict[str, Any]:
+    """By which a figure that is out of date, or was measured beside other programs, is recognised.
+
+    The load is the mean number of programs that wanted a core in the minute before: on a quiet machine
+    that of an earlier experiment of the same run, at most.
+    """
+    return {
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d"),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def commit() -> str:
+    """Of the checkout that is measured, with a plus if files of `src` or `benchmarks` differ from it."""
+    git = ["git", "-C", str(ROOT)]
+    found = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
+    if found.returncode:
+        return "unknown"
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src", "benchmarks", "examples"])
+    return found.stdout.strip() + "+" * bool(changed.returncode)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,14 +105,17 @@ def _run(
 ) -> bool:
     """Whether all that is promised of it was measured."""
     progress.begin(f"{title}: {experiment.__name__.rpartition('.')[2]}")
+    measured = circumstances()
     begin = time.perf_counter()
     chart = experiment.run(quick=quick, progress=progress)
+    measured["seconds"] = round(time.perf_counter() - begin, 1)
     figure = draw(chart, directory)
     if chart.table is not None:
+        chart.table.measured = "commit {commit}, {date}, load {load} at the start".format(**measured)
         publish([chart.table], directory / page)
-    data = chart.as_json() | {"environment": environment(), "quick": quick}
+    data = chart.as_json() | {"environment": environment(), "measured": measured, "quick": quick}
     figure.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    progress.end(time.perf_counter() - begin)
+    progress.end(measured["seconds"])
     print(figure)
     return chart.judged is None or all(row.reached for row in chart.judged.rows)
 

@@ -31,6 +31,7 @@ STYLES = {
     "Log MTA": ("#E69F00", "v"),
     "recalculate": ("#000000", "x"),
     "other": ("#56B4E9", "P"),
+    "another": ("#999999", "<"),
     "reference": ("#777777", ""),
 }
 

@@ -7,10 +7,11 @@ import random
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -567,6 +568,35 @@ def test_a_tree_in_a_store_holds_a_few_pages(tmp_path: Path) -> None:
         window.bulk_evict(n // 3)
         assert window.query() == sum(range(n // 3, n))
         assert len(window._window._nodes) <= 2 * 18 * stored_nodes.PAGE
+
+
+@pytest.mark.parametrize("algorithm", [aggregators.LogMTA, aggregators.AMTA])
+def test_a_bulk_eviction_of_any_size_deletes_few_pages_and_the_rest_with_the_next_ones(
+    algorithm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 2^14 elements in pages of 4: 4,096 pages of elements, 2,048 of pairs, and so on.
+    monkeypatch.setattr(stored_nodes, "PAGE", 4)
+    n, deleted = 1 << 14, [0]
+
+    class Counting(Memory):
+        def delete_many(self, keys: Iterable[bytes]) -> None:
+            keys = list(keys)
+            deleted[-1] += len(keys)
+            super().delete_many(keys)
+
+    with Counting() as store:
+        window = algorithm(TOTAL, store=store)
+        window.insert_many(range(n))
+        pages = len(list(store.keys()))
+        window.bulk_evict(n - 10)
+        assert window.query() == sum(range(n - 10, n))
+        assert deleted[0] <= log2(n) * stored_nodes.DELETED_AT_ONCE < pages / 2
+        for first in range(n, 2 * n, 64):
+            window.insert_many(range(first, first + 64))
+            window.bulk_evict(64)
+            assert len(list(store.keys())) <= pages
+        assert window.query() == sum(range(2 * n - 10, 2 * n))
+        assert len(list(store.keys())) <= 2 * (10 + 256) / 4 + 2 * log2(n)
 
 
 def test_two_windows_in_one_store_do_not_disturb_each_other() -> None:

@@ -115,6 +115,7 @@ def test_the_experiments_of_the_amta_paper_write_a_figure_and_its_numbers_each(t
         assert all(series["ys"] for panel in data["panels"] for series in panel["series"])
         # Where the numbers come from, but not from whose machine.
         assert {"cores", "python", "numba", "numpy"} <= data["environment"].keys()
+        assert {"commit", "date", "load", "seconds"} == data["measured"].keys()
         assert os.uname().nodename not in json.dumps(data)
 
 

@@ -5,7 +5,9 @@
 
 Of every level only the newest page, which still grows, and the page read last are in memory: O(log n) pages
 however long the window is. Insertion reads nothing; an eviction reads at most two nodes per level, usually
-from pages that are here. Columns of numbers are stored as they are, objects as what the monoid's `encode`
+from pages that are here. What is dead is deleted a few pages at a time, with the pages and evictions that
+follow: an eviction of any size takes O(log n) steps, and a store holds at most what the longest window did.
+Columns of numbers are stored as they are, objects as what the monoid's `encode`
 gives; nothing is ever pickled. The window's own part, tails and stack, stays in memory: a store makes
 windows longer, it does not make them last.
 """
@@ -31,6 +33,8 @@ from sash.arrays import Array
 from sash.errors import StoreError, Unsupported
 
 PAGE = 1024
+DELETED_AT_ONCE = 64
+"""Pages of a level that one eviction deletes at most."""
 _KEY = struct.Struct(">BQ")
 _TAG = b"node"
 
@@ -46,6 +50,8 @@ class Level:
         self.page = start // PAGE
         self.seen: tuple[int, Arrays] | None = None
         """The page that was read last."""
+        self.dead: list[range] = []
+        """Pages that are still in the store, and are read no more."""
 
     @property
     def stop(self) -> int:
@@ -64,9 +70,12 @@ class StoredNodes:
         held = self._levels.get(level)
         if held is None or held.stop != first:
             # The blocks in between began before the window did and were never made; all below are dead.
+            dead = []
             if held is not None:
                 self._delete(level, held, first // PAGE)
+                dead = held.dead
             held = self._levels[level] = Level(first)
+            held.dead = dead
         rest = as_list(values)
         full: dict[bytes, bytes] = {}
         while len(held.tail) + len(rest) >= PAGE:
@@ -76,6 +85,8 @@ class StoredNodes:
             held.page += 1
         if full:
             self._store.put_many(full)
+            # Two for each that is written, so that a store does not outgrow its longest window.
+            self._sweep(level, held, 2 * len(full))
         held.tail += rest
 
     def get_many(self, ids: Sequence[LevelAndIndex]) -> list[Any]:
@@ -105,10 +116,24 @@ class StoredNodes:
         return sum(len(held.tail) + PAGE * (held.seen is not None) for held in self._levels.values())
 
     def _delete(self, level: int, held: Level, page: int) -> None:
+        """The pages before this one are dead."""
         dead = range(held.low, min(page, held.page))
         if dead:
-            self._store.delete_many([self._key(level, number) for number in dead])
+            held.dead.append(dead)
         held.low = max(held.low, page)
+        self._sweep(level, held, DELETED_AT_ONCE)
+
+    def _sweep(self, level: int, held: Level, most: int) -> None:
+        """Delete dead pages of the level from the store, so many of them at most."""
+        keys: list[bytes] = []
+        while held.dead and len(keys) < most:
+            pages = held.dead.pop()
+            now, later = pages[: most - len(keys)], pages[most - len(keys) :]
+            keys += [self._key(level, number) for number in now]
+            if later:
+                held.dead.append(later)
+        if keys:
+            self._store.delete_many(keys)
 
     def _key(self, level: int, page: int) -> bytes:
         return self._prefix + _KEY.pack(level - TIMES, page)
