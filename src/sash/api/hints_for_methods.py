@@ -1,4 +1,8 @@
-"""What is called otherwise elsewhere: an AttributeError that names what to write here."""
+"""What is called otherwise elsewhere: an AttributeError that names what to write here.
+
+The nearest name is found by `errors.did_you_mean`. Names of `sash` itself and of aggregates in pipeline
+files: `semantics/pyspark_names.py`; the words of a window: `api/window_parser.py`.
+"""
 
 from __future__ import annotations
 

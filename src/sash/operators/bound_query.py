@@ -1,7 +1,7 @@
 """A query bound to the columns of its input: what to read, what to check, what comes out.
 
 Everything that can be refused is refused here, before any data moves. The result is frozen and travels to
-executors as it is.
+executors as it is. What the columns of `.rolling` are called is here, too: `BoundRolling.feature`.
 """
 
 from __future__ import annotations

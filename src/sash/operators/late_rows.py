@@ -1,9 +1,9 @@
 """Late rows: a row of the input as it came, with the reason why it is in no window, pair or result.
 
 Windows also name the window that could not place it. Which rows are late is decided where they are judged:
-`engine.lateness`, `engine.operator` and `bounded_input` for windows, `joins.two_sided` for joins,
-`stateful.streaming` for O+. On Spark `streaming.start` takes the sink of `late=` and
-`streaming.deliver_outputs_to_sinks` hands them to it.
+`engine.lateness`, `engine.operator` and `bounded_input` for windows, `joins.two_sided` and, of bounded
+inputs, `joins.bounded_join` for joins, `stateful.streaming` for O+. On Spark `streaming.start` takes the
+sink of `late=` and `streaming.deliver_outputs_to_sinks` hands them to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """What a pipeline file may contain: one frozen class for each of its tables, one field for each key.
+`binding.py` makes a query of it, `contradictions.py` has what does not go together.
 
     [source]      where rows come from              [sink]   where reports go
     [stream]      their time and keys               [late]   where events go that are in no window

@@ -2,7 +2,8 @@
 
     watermark = max τ seen − delay          no event with τ below it is expected any more
 
-An event that arrives is judged by the watermark that stood before its batch:
+On Spark `epochs/epoch_watermark.py` advances it for `start()`, `streaming/heartbeat.py` where nothing
+comes. An event that arrives is judged by the watermark that stood before its batch:
 
     watermark ≤ τ                               on time
     watermark − allowed_lateness ≤ τ            late, but it re-opens its windows

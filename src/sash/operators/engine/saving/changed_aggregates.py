@@ -21,7 +21,7 @@ from sash.operators.columns.times import to_integers
 from sash.operators.engine.saving.journal_entries import Entry
 from sash.operators.engine.saving.operator_journal import Journal, JournalHead
 from sash.operators.engine.saving.rows_under_other_aggregates import Change, Renaming
-from sash.operators.engine.saving.snapshot import restored
+from sash.operators.engine.saving.snapshot_contents import restored
 from sash.operators.engine.state import OperatorState
 from sash.semantics.windows import SlideByTupleWindow
 

@@ -24,7 +24,7 @@ from sash.operators.engine.lanes.element_layout import KNOWN, Form
 from sash.operators.engine.lanes.row_words import BITS, Words
 from sash.operators.engine.pending_events import COLUMNS
 from sash.operators.engine.saving.journal_entries import split_by_lengths, with_lengths
-from sash.operators.engine.saving.snapshot import heap_in, heap_table, words_in, words_table
+from sash.operators.engine.saving.snapshot_contents import heap_in, heap_table, words_in, words_table
 from sash.operators.engine.saving.snapshot_names import NamesOfTables, names_of
 from sash.operators.engine.state_layout import LanePlan, StatePlan
 from sash.operators.folding.panes import part_name

@@ -1,4 +1,7 @@
-"""A folder of files as a sink, and what is published in it as a DataFrame."""
+"""A folder of files as a sink, and what is published in it as a DataFrame.
+
+`manifests.py` beside it commits a batch exactly once.
+"""
 
 from __future__ import annotations
 

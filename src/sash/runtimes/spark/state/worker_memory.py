@@ -1,6 +1,7 @@
 """How much memory a Python worker may keep from one batch to the next: SASH_WORKER_MEMORY.
 
-What can grow with the state is bounded by bytes: operators that hold it without files, such as joins.
+What can grow with the state is bounded by bytes: operators that hold it without files, such as joins
+(`OperatorCache` in `operators_in_state.py`).
 All else has a bound by number, and entries whose size does not depend on the data: kernels (512), stages of
 queries (16), stores that are open (those of 4 queries).
 """
