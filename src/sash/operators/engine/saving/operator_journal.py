@@ -31,7 +31,7 @@ import pyarrow as pa
 from sash.aggregation.stores.kept_facts import require_counts, require_times
 from sash.aggregation.stores.values import reading, require_layout, seal_json, unseal_json
 from sash.errors import CorruptValue
-from sash.operators.engine.saving import recent_entries, snapshot
+from sash.operators.engine.saving import recent_entries, snapshot_contents
 from sash.operators.engine.saving.journal_entries import (
     Entry,
     Payloads,
@@ -170,7 +170,7 @@ class Journal:
             return False
         if not self.head.parts:
             # Nothing is known of how well this state can be compressed but what a sample shows.
-            self.head = replace(self.head, snapshot_ratio=snapshot.sampled_ratio(operator))
+            self.head = replace(self.head, snapshot_ratio=snapshot_contents.sampled_ratio(operator))
         return size >= max(factor * operator.size * self.head.snapshot_ratio, LEAST)
 
     def _appended(self, entries: list[Any], rows: int) -> Saved:
@@ -205,9 +205,9 @@ class Journal:
         return Saved(self.head.sealed(), saved.written, _numbers(spans))
 
     def _snapshot(self, operator: OperatorState, facts: dict[str, Any]) -> Saved:
-        head, data = self.head, snapshot.taken(operator)
+        head, data = self.head, snapshot_contents.taken(operator)
         recent_entries.forget(operator.arena)
-        written = cut(data, first=head.next, rows=snapshot.rows_held(operator))
+        written = cut(data, first=head.next, rows=snapshot_contents.rows_held(operator))
         dropped = _numbers([(head.snapshot_first, head.begin), *head.spans])
         self.head = JournalHead(
             snapshot_first=head.next, parts=len(written), next=head.next + len(written),
@@ -219,7 +219,7 @@ class Journal:
             known = operator.facts()
             operator.reset()
             operator.restore_facts(known)
-            snapshot.restored(operator, data)
+            snapshot_contents.restored(operator, data)
             operator.fits()
         return Saved(self.head.sealed(), written, dropped)
 
@@ -234,7 +234,7 @@ class Journal:
             operator.reset()
             if head.parts:
                 operator.restore_facts(head.snapshot_facts)
-                snapshot.restored(operator, self._payloads.at(head.snapshot_first)[0])
+                snapshot_contents.restored(operator, self._payloads.at(head.snapshot_first)[0])
             operator.fits()
             entries = self._entries(head.spans)
         for entry in entries if operator.replays_each else _together(entries):
