@@ -155,7 +155,7 @@ def dies_at(write: int) -> Iterator[list[str]]:
         counted(arenas.GrowingArray, "_grow_file"),
         counted(arenas.FileArena, "commit"),
         counted(journal.Journal, "save"),
-        counted(journal.snapshot, "taken"),
+        counted(journal.snapshot_contents, "taken"),
     ):
         yield seen
 
