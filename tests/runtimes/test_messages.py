@@ -175,9 +175,9 @@ def test_a_combine_that_grows_on_a_sample_is_refused_before_anything_runs() -> N
     with pytest.raises(ArgumentError) as refused:
         stream().window(sash.tumbling(10)).agg(n=Path("amount"))
     assert str(refused.value) == (
-        "n = Path('amount'): Path.combine returned 2 fields, but identity() has 1. Combine field by field, as "
-        "in (a[0] + b[0], a[1] + b[1]). Elements of varying length need encode(e) → bytes and decode(bytes) → "
-        "e."
+        "n = Path('amount'): Path.combine returned 2 fields, but identity() has 1. Combine field by field, "
+        "as in (a[0] + b[0], a[1] + b[1]). Elements of varying length need encode(e) → bytes and "
+        "decode(bytes) → e."
     )
 
 

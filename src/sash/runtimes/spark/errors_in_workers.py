@@ -12,15 +12,17 @@ from typing import ParamSpec, TypeVar
 
 from sash.errors import SashError
 
-Arguments = ParamSpec("Arguments")
-Item = TypeVar("Item")
+TaskArguments = ParamSpec("TaskArguments")
+TaskItem = TypeVar("TaskItem")
 
 
-def only_the_sentence(task: Callable[Arguments, Iterator[Item]]) -> Callable[Arguments, Iterator[Item]]:
+def only_the_sentence(
+    task: Callable[TaskArguments, Iterator[TaskItem]],
+) -> Callable[TaskArguments, Iterator[TaskItem]]:
     """The same task of a worker; errors of ours leave it without their stack and cause."""
 
     @wraps(task)
-    def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> Iterator[Item]:
+    def run(*arguments: TaskArguments.args, **options: TaskArguments.kwargs) -> Iterator[TaskItem]:
         try:
             yield from task(*arguments, **options)
         except SashError as error:
