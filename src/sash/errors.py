@@ -7,6 +7,7 @@
     │   ├── UnknownColumn          no such column; suggests the nearest name
     │   ├── UnknownEngine          no such SECRET profile
     │   ├── SettingError           a Spark setting that cannot work
+    │   ├── WrongCall              arguments that a function does not have or lacks   (also a TypeError)
     │   └── Unsupported            not supported in this combination
     ├── AlgebraError               the monoid lacks a property that the algorithm needs
     │   ├── NotInvertible
@@ -131,6 +132,10 @@ class UnknownEngine(ArgumentError):
 
 class SettingError(ArgumentError):
     """A Spark setting that cannot work; the message has a value that does."""
+
+
+class WrongCall(ArgumentError, TypeError):
+    """A call with an argument that the function does not have, or without one that it needs."""
 
 
 class Unsupported(ArgumentError):

@@ -201,7 +201,7 @@ def test_an_optional_thing_that_is_missing_is_told_and_does_not_harm() -> None:
         str(line)
         for line in all_checks.lines([HealthCheck("kettle", "missing", "none", "buy one", needed=False)])
     ]
-    assert lines[0] == "missing kettle  none (optional)"
+    assert lines[0] == "-       kettle  none (optional, not installed)"
     assert lines[1].strip() == "buy one"
     assert not HealthCheck("kettle", "missing", "none", needed=False).harms
     assert HealthCheck("kettle", "missing", "none").harms

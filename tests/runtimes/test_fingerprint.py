@@ -19,7 +19,7 @@ from sash.errors import DifferentQuery
 from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.inspection.query_words import query_lines
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of
-from sash.runtimes.spark.state.fingerprint import canonical, describe, fingerprint
+from sash.runtimes.spark.state.fingerprint import BUCKET_COUNT, canonical, describe, fingerprint
 from sash.semantics import windows
 from sash.semantics.query import Query
 
@@ -274,3 +274,12 @@ def test_only_what_is_refused_is_a_reason_in_plain_words() -> None:
     above = [by["k"].window(sash.threshold(lambda row: row.x > 1)).agg(**count)]
     above += [by["k"].window(sash.threshold(lambda row: row.x < 2)).agg(**count)]
     assert differing(*above) == "the code of windows.threshold.predicate is another"
+
+
+def test_what_only_follows_from_another_key_is_not_named() -> None:
+    then = {"kind": "BoundQuery", "key": ["k"], BUCKET_COUNT: 2}
+    with pytest.raises(DifferentQuery) as refused:
+        change_of(canonical(then), {"kind": "BoundQuery", "key": [], BUCKET_COUNT: 1})
+    assert "by a different query: key was 'k' and is none. " in str(refused.value)
+    with pytest.raises(DifferentQuery, match="the number of buckets, which stays, was 2 and is 1"):
+        change_of(canonical(then), then | {BUCKET_COUNT: 1})

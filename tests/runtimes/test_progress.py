@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from rich.console import Console
 import sash
 from sash.errors import ArgumentError
 from sash.operators.step_counter import counted, watched
+from sash.runtimes import progress_bar
 from sash.runtimes.progress_bar import ProgressReading, shown
 from sash.runtimes.spark.monitoring.job_progress import OWN_BAR, BatchesSeen, jobs_shown
 from tests.runtimes.micro_batches import stream_batches
@@ -232,3 +234,28 @@ def test_a_stream_that_fails_raises_as_waiting_for_it_does(spark: SparkSession, 
 def test_what_is_no_query_cannot_be_waited_for() -> None:
     with pytest.raises(ArgumentError, match="query must be a StreamingQuery"):
         sash.progress("stream")  # type: ignore[arg-type]
+
+
+def test_a_run_of_the_command_line_prints_lines_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress_bar, "LINE_EVERY", 0.01)
+    monkeypatch.setattr(progress_bar, "_console", lambda: None)
+    monkeypatch.delenv("SASH_PROGRESS", raising=False)
+    readings = iter([ProgressReading(None), ProgressReading(0.5, "3 batches")])
+    read = Event()
+
+    def next_reading() -> ProgressReading:
+        reading = next(readings, None)
+        if reading is None:
+            read.set()
+            raise RuntimeError("there are no more")
+        return reading
+
+    with shown("clicks", next_reading, lines=True):
+        assert read.wait(10)
+    assert capsys.readouterr().err == "clicks: no batch yet\nclicks: 50% 3 batches\n"
+    monkeypatch.setenv("SASH_PROGRESS", "0")
+    with shown("clicks", next_reading, lines=True):
+        pass
+    assert capsys.readouterr().err == ""

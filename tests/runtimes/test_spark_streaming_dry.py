@@ -257,7 +257,7 @@ def test_the_same_query_goes_on_where_it_was() -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (tumbling(20), r"windows were time\(10, 10\) and are time\(20, 20\)"),
+        (tumbling(20), r"windows were tumbling\(10\) and are tumbling\(20\)"),
         (tumbling(delay=Duration(5, Unit.TICKS)), "delay was '0' and is '5'"),
         (tumbling(emit=Emit(When.CHANGE)), "emit was 'close' and is 'change'"),
         (tumbling(empty=True), "empty was False and is True"),

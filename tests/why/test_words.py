@@ -48,7 +48,7 @@ def test_words_say_a_window(words: str, window: Window) -> None:
         ("sliding every 1 second", "It lacks a size"),
         ("sliding 1 hour every", "Nothing follows 'every'"),
         ("sliding 1 hour every 1 second every 2 seconds", "'every' occurs twice"),
-        ("tumbling 5 minutes every 1 minute", "It has no 'every'"),
+        ("tumbling 5 minutes every 1 minute", "tumbling takes no 'every'; sliding does"),
         ("sliding 1 huor every 1 second", "'hour' instead of 'huor'"),
         ("sliding 1 hour every 60", "every must be in the same unit as size"),
         ("rows 1 hour", "size must be a positive whole number of events; got '1 hour'"),

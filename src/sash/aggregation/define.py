@@ -228,7 +228,11 @@ def _result(
     owner: str, functions: Mapping[str, Callable[..., Any]], given: pa.DataType | ResultType | None
 ) -> ResultType:
     if given is None:
-        return inferred_result(owner, functions["lift"], functions["lower"])
+        identity = functions["identity"]()
+        fields = len(identity) if isinstance(identity, tuple) and "encode" not in functions else None
+        return inferred_result(
+            owner, functions["lift"], functions["lower"], combine=functions["combine"], fields=fields
+        )
     if isinstance(given, pa.DataType):
         return lambda types: given
     if callable(given):

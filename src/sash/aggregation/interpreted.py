@@ -105,17 +105,22 @@ def _line_in(function: Callable[..., Any], error: Exception) -> str:
 
 
 VARYING = "Elements of varying length need encode(e) → bytes and decode(bytes) → e."
+_ONE_LENGTH = f"Combine field by field, as in (a[0] + b[0], a[1] + b[1]). {VARYING}"
 
 
 def require_one_length(monoid: Monoid, function: str, elements: Iterable[Element]) -> None:
     """Refuse tuples of other lengths than the identity's, which have no columns. `function` of the monoid
     returned them."""
-    length = len(monoid.identity())
+    require_fields(monoid.name, len(monoid.identity()), function, elements)
+
+
+def require_fields(owner: str, length: int, function: str, elements: Iterable[Element]) -> None:
+    """The same for a monoid of that name, whose identity has so many fields."""
     for element in elements:
         if len(element) != length:
             fields = f"{len(element)} field{'s' * (len(element) != 1)}"
             raise ArgumentError(
-                f"{monoid.name}.{function}", element, f"a function that returns tuples of {length}",
-                message=f"{monoid.name}.{function} returned {fields}, but identity() has {length}",
-                hint=VARYING,
+                f"{owner}.{function}", element, f"a function that returns tuples of {length}",
+                message=f"{owner}.{function} returned {fields}, but identity() has {length}",
+                hint=VARYING if function == "lift" else _ONE_LENGTH,
             )  # fmt: skip

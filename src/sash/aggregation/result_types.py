@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sash.aggregation.interpreted import require_fields
 from sash.aggregation.monoid import ResultType
 from sash.errors import ArgumentError
 
@@ -32,8 +33,16 @@ _SAMPLES: list[tuple[Callable[[pa.DataType], bool], Any]] = [
 """Timestamps and durations reach a monoid as integers (microseconds)."""
 
 
-def inferred_result(owner: str, lift: Callable[..., Any], lower: Callable[[Any], Any]) -> ResultType:
+def inferred_result(
+    owner: str,
+    lift: Callable[..., Any],
+    lower: Callable[[Any], Any],
+    *,
+    combine: Callable[[Any, Any], Any] | None = None,
+    fields: int | None = None,
+) -> ResultType:
     """A result function that tries `lower(lift(…))` on a sample event; integers are int64, floats float64.
+    `fields`: how many an element has, if it is a tuple: a `combine` that returns others is refused.
 
     >>> ratio = inferred_result("Ratio", lambda a, b: (a, b), lambda e: e[0] / e[1])
     >>> ratio((pa.int32(), pa.int64()))
@@ -47,6 +56,8 @@ def inferred_result(owner: str, lift: Callable[..., Any], lower: Callable[[Any],
         except Exception as error:
             called = f"{owner}.lift({', '.join(map(repr, values))})"
             raise _failing(f"{owner}.lift", called, "a sample value", error) from error
+        if combine is not None and fields is not None and isinstance(element, tuple):
+            _require_fields(owner, fields, element, combine)
         try:
             value = lower(element)
         except Exception as error:
@@ -61,6 +72,16 @@ def inferred_result(owner: str, lift: Callable[..., Any], lower: Callable[[Any],
         return found.type
 
     return of
+
+
+def _require_fields(owner: str, fields: int, element: Any, combine: Callable[[Any, Any], Any]) -> None:
+    require_fields(owner, fields, "lift", [element])
+    try:
+        both = combine(element, element)
+    except Exception:  # two samples may not go together; events show that
+        return
+    if isinstance(both, tuple):
+        require_fields(owner, fields, "combine", [both])
 
 
 def _sample(owner: str, given: pa.DataType) -> Any:

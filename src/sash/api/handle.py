@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from sash.api.head_rows import Head
-from sash.api.hints_for_methods import Hinted
+from sash.api.hints_for_methods import SHOWN, Hinted
 from sash.errors import ArgumentError, Unsupported
 from sash.semantics.durations import DurationLike
 from sash.semantics.expression import Side
+from sash.wrong_calls import called_as
 
 if TYPE_CHECKING:
     from sash.operators.elastic.declaration import Elastic
     from sash.runtimes.spark.sinks.protocol import Sink
+
+
+_SHOW_STREAM = (
+    "A stream has no first rows: use .start(lambda rows, batch: rows.show(), checkpoint='…'), or "
+    ".dataframe().writeStream.format('console'). Of an iterator of tables: .batches()."
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,19 @@ class QueryHandle(Hinted, ABC):
         """The result as the same kind of frame as the input: Spark for Spark, pandas for pandas."""
         return self._framed()
 
+    @called_as(
+        "start('folder', checkpoint='…')",
+        {
+            "checkpointLocation": "Write checkpoint='…'.",
+            "checkpoint_location": "Write checkpoint='…'.",
+            "outputMode": "When windows are emitted is declared before: .window(…, emit='close').",
+            "output_mode": "When windows are emitted is declared before: .window(…, emit='close').",
+            "format": "The sink has it: sash.sinks.folder('…', format='…'), or .table(…), .kafka(…).",
+            "path": "The folder is the first argument: start('folder', checkpoint='…').",
+            "sink": "It is a folder, a sash.sinks.…, or a function of a DataFrame and its batch number: "
+            "start('folder', checkpoint='…').",
+        },
+    )
     def start(
         self,
         sink: Sink,
@@ -123,6 +143,11 @@ class QueryHandle(Hinted, ABC):
         if form == "json":
             return self._as_json()
         return printed(self._as_plan() if form == "plan" else self._as_text())
+
+    def _hint(self, kind: str, name: str) -> str:
+        if name in SHOWN and not self._bounded:
+            return _SHOW_STREAM
+        return super()._hint(kind, name)
 
     # What differs
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 from sash.errors import did_you_mean
 
 _FRAME = ".{name}(…) of the frame, before sash.stream(…)"
+_AGAIN = "its rows as another stream: sash.stream(query.dataframe(), time=…, key=…)"
+SHOWN = ("show", "display", "limit", "head")
+"""Names that show rows."""
 _ELSEWHERE = {
     "Stream": {
         **dict.fromkeys(["agg", "apply", "fold"], ".window(…), .rolling(…) or .latest(…) first"),
@@ -27,6 +30,7 @@ _ELSEWHERE = {
         **dict.fromkeys(["toPandas", "to_pandas"], ".collect().to_pandas()"),
         **dict.fromkeys(["toArrow", "to_arrow"], ".collect()"),
         **dict.fromkeys(["show", "display", "limit"], ".head(), or on Spark .dataframe().show()"),
+        **dict.fromkeys(["window", "rolling", "latest", "agg", "apply", "fold"], _AGAIN),
         **dict.fromkeys(["write", "writeStream"], ".dataframe().write, or .start(…) for a stream"),
         **dict.fromkeys(["select", "filter", "where", "withColumn"], ".dataframe(), which is a frame"),
     },

@@ -19,6 +19,7 @@ from sash.semantics.pyspark_names import column_hint
 from sash.semantics.query import NO_TIME, Emit, Query, When
 from sash.semantics.window import Window
 from sash.semantics.windows import SlideByTupleWindow
+from sash.wrong_calls import called_as
 
 if TYPE_CHECKING:  # joins are imported where one is made
     from sash.api.enrichment import On
@@ -26,6 +27,10 @@ if TYPE_CHECKING:  # joins are imported where one is made
     from sash.operators.joins.lookup import Missing
     from sash.semantics.asof import Direction
     from sash.semantics.join import How, Where
+
+
+_EVERY = "It belongs to a window: sash.sliding(size, every=…), or sash.tumbling(every)."
+_SIZE = "Windows are made first: sash.tumbling(size), sash.sliding(size, every=…), sash.session(gap)."
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Stream(Hinted):
             f"{columns}>"
         )
 
+    @called_as("window(sash.tumbling('1 minute'))", {"every": _EVERY, "size": _SIZE})
     def window(
         self, *windows: Window, emit: str | Emit = "close", empty: bool = False, flush: bool | None = None
     ) -> Windowed:
@@ -73,6 +79,10 @@ class Stream(Hinted):
         )
         return Windowed(self, query)
 
+    @called_as(
+        "rolling('5 minutes', '1 hour')",
+        {"every": "It has a row per event. For fixed times use .window(sash.sliding(size, every=…))."},
+    )
     def rolling(
         self,
         *lookbacks: DurationLike | SlideByTupleWindow,
@@ -102,6 +112,7 @@ class Stream(Hinted):
         )  # fmt: skip
         return Windowed(self, query, BoundRolling)
 
+    @called_as("latest('5 minutes', every='1 minute')")
     def latest(
         self,
         *lookbacks: DurationLike | SlideByTupleWindow,
@@ -165,6 +176,7 @@ class Stream(Hinted):
         suffixes: tuple[str, str] = ("_left", "_right"),
     ) -> Stream: ...  # fmt: skip
 
+    @called_as("join(other, within='1 minute'), or of a table join(table, on='column', how='left')")
     def join(
         self, other: Any, *, within: DurationLike | None = None, on: On | None = None,
         where: Where | None = None, how: Any = "inner", suffixes: tuple[str, str] = ("_left", "_right"),
@@ -242,6 +254,14 @@ def _lookback(given: DurationLike | SlideByTupleWindow) -> Window:
     return windows.slide_by_tuple(given, 1).named(re.sub(r"\W+", "_", words.strip()))
 
 
+@called_as(
+    "sash.stream(data, time='ts', key='card')",
+    {
+        **dict.fromkeys(["watermark", "withWatermark", "lateness"], "Write delay='5 minutes'."),
+        **dict.fromkeys(["timestamp", "ts", "event_time", "timeCol"], "Write time='ts'."),
+        **dict.fromkeys(["keys", "by", "partition_by", "group_by", "keyCol"], "Write key='card'."),
+    },
+)
 def stream(
     data: Any,
     *,

@@ -128,7 +128,8 @@ got 'sliding 1 hour'. It lacks 'every'.
         slips = _slips(body)
         if not slips:
             raise
-        raise ArgumentError(argument, text, f"'{form.shown}'", hint=slips) from error
+        hint = " ".join(filter(None, [slips, _not_taken(body, form, kind.lower())]))
+        raise ArgumentError(argument, text, f"'{form.shown}'", hint=hint) from error
     return window if name is None else window.named(name)
 
 
@@ -143,6 +144,20 @@ def _slips(words: str) -> str:
     close = {word: get_close_matches(word, known, n=1, cutoff=0.7) for word in unknown}
     slips = [f"'{near[0]}' instead of '{word}'" for word, near in close.items() if near]
     return f"Did you mean {', '.join(slips)}?" if slips else ""
+
+
+def _not_taken(words: str, form: _Form, kind: str) -> str:
+    """Of clauses that are meant, also if one is misspelt, the first that the kind does not take."""
+    for word in re.findall(r"[a-z]{3,}", words.lower()):
+        near = [] if word in UNIT_WORDS else get_close_matches(word, _CLAUSES, n=1, cutoff=0.7)
+        if near and near[0] not in (*form.needs, *form.may, "as"):
+            return _takes_no(kind, near[0])
+    return ""
+
+
+def _takes_no(kind: str, clause: str) -> str:
+    overlapping = clause == "every" and kind == "tumbling"
+    return f"{kind} takes no {clause!r}{'; sliding does' if overlapping else ''}."
 
 
 def _form(kind: str, text: str, argument: str) -> _Form:
@@ -170,7 +185,7 @@ def _clauses(body: str, form: _Form, text: str, argument: str) -> tuple[str, dic
     clauses: dict[str, Any] = {}
     for word, value in zip((part.lower() for part in parts[::2]), parts[1::2], strict=True):
         if word not in (*form.needs, *form.may, "as"):
-            raise refused(f"It has no '{word}'.")
+            raise refused(_takes_no(text.partition(" ")[0].lower(), word))
         if word in clauses:
             raise refused(f"'{word}' occurs twice.")
         if not value.strip():

@@ -24,6 +24,7 @@ from sash.semantics.predicate import require_callable
 from sash.semantics.query import Query
 from sash.semantics.run_as_engine import as_engine
 from sash.semantics.secret import Profile
+from sash.wrong_calls import called_as
 
 if TYPE_CHECKING:
     from sash.api.stream import Stream
@@ -70,23 +71,27 @@ class Windowed(Hinted):
         query = replace(self.query, aggregates=aggregates)
         return self._answered(self.bind(query, *self._input))
 
+    @called_as("apply(fn, schema='slope double, n bigint')", first=lambda self: self._require_whole())
     def apply(self, fn: Callable[[pa.Table], Any], *, schema: str | pa.Schema) -> WindowQuery:
         """Call `fn(pyarrow.Table)` with the rows of every window. It returns a dict (one row), a list of
         dicts or a table, with the columns of `schema` ('slope double, n bigint'). A stream keeps all rows
         of its open windows."""
+        self._require_whole()
         require_callable(fn, "fn", "lambda events: {'n': events.num_rows}")
         return self._whole(Apply(fn, ddl.parse(schema)))
 
+    @called_as("fold(init, step, schema='total double')", first=lambda self: self._require_whole())
     def fold(self, init: Any, step: Callable[[Any, Row], Any], *, schema: str | pa.Schema) -> WindowQuery:
         """Go through every window event by event: `step(accumulator, row)` returns the next accumulator.
         The first one is `init` (or `init()`), the last one is the result: a value, a tuple in the order of
         `schema`, or a dict. For session, threshold and punctuated windows, a stream keeps only the
         accumulator if it is made of numbers, text, dates, and lists, tuples and dicts of them; otherwise it
         keeps the rows."""
+        self._require_whole()
         require_callable(step, "step", "lambda total, row: total + row.x")
         return self._whole(Fold(init, step, ddl.parse(schema)))
 
-    def _whole(self, computation: WholeWindow) -> WindowQuery:
+    def _require_whole(self) -> None:
         if self.bind is not BoundQuery:
             hint = ""  # no window kind has one row per key
             if self._called == "rolling":
@@ -95,6 +100,8 @@ class Windowed(Hinted):
                 self._called, "apply or fold", "used with agg",
                 message=f"{self._called}() supports only .agg()", hint=hint,
             )  # fmt: skip
+
+    def _whole(self, computation: WholeWindow) -> WindowQuery:
         return self._answered(BoundWhole(self.query, *self._input, computation))
 
     def _answered(self, bound: BoundQuery) -> WindowQuery:

@@ -52,7 +52,7 @@ def run_batch(pipeline: Pipeline, queries: Queries, spark: SparkSession) -> None
     from sash.runtimes.spark.monitoring.job_progress import jobs_shown
 
     require_no_output(pipeline, spark=spark)
-    with in_one_sentence(), jobs_shown(spark):
+    with in_one_sentence(), jobs_shown(spark, lines=True):
         for declared in pipeline.queries:
             query, keys = queries[declared.name], declared.stream.key
             written(pipeline, declared.sink, query.dataframe(), keys=keys)
@@ -119,7 +119,7 @@ def _awaited(
     from sash.runtimes.spark.failures import require_well
 
     latest = ProgressReading(None)
-    with shown(title, lambda: latest, after=0.0, keep=True):
+    with shown(title, lambda: latest, after=0.0, keep=True, lines=True):
         while running.isActive:
             if stop.wait(POLL):
                 return True

@@ -1,7 +1,8 @@
 """A bar for runs that take long, where somebody can see it: in a terminal or a notebook.
 
 A thread reads every tenth of a second how far the run has come, beginning after the first second. Without a
-terminal, and with SASH_PROGRESS=0, there is no thread and no output.
+terminal there is no thread and no output, but for runs of the command line: a line now and then on standard
+error. With SASH_PROGRESS=0 there is nothing anywhere.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 BEGIN_AFTER = 1.0
 """Seconds; what is done by then needs no bar."""
 EVERY = 0.1
+LINE_EVERY = 10.0
+"""Seconds between two lines where there is no bar."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +38,21 @@ class ProgressReading:
 @contextmanager
 def shown(
     title: str, read: Callable[[], ProgressReading], *, after: float = BEGIN_AFTER, keep: bool = False,
-    console: Console | None = None,
+    console: Console | None = None, lines: bool = False,
 ) -> Iterator[None]:  # fmt: skip
-    """Show what `read` returns as long as the block runs; `keep` leaves the last reading where it is."""
+    """Show what `read` returns as long as the block runs; `keep` leaves the last reading where it is.
+    `lines`: without a terminal a line is printed now and then."""
     seen_by = console or _console()
-    if seen_by is None:
+    finished = Event()
+    target: Callable[[], None]
+    if seen_by is not None:
+        target = partial(_watch, title, read, finished, after, keep, seen_by)
+    elif lines and os.environ.get("SASH_PROGRESS") != "0":
+        target = partial(_print_lines, title, read, finished)
+    else:
         yield
         return
-    finished = Event()
-    watcher = Thread(
-        target=_watch, args=(title, read, finished, after, keep, seen_by), name="sash progress", daemon=True
-    )
+    watcher = Thread(target=target, name="sash progress", daemon=True)
     watcher.start()
     try:
         yield
@@ -80,6 +88,16 @@ def _watch(
                 return  # the run itself raises what is wrong
             total = None if reading.share is None else 1.0
             bar.update(task, total=total, completed=reading.share or 0.0, words=reading.words)
+
+
+def _print_lines(title: str, read: Callable[[], ProgressReading], finished: Event) -> None:
+    while not finished.wait(LINE_EVERY):
+        try:
+            reading = read()
+        except Exception:
+            return  # the run itself raises what is wrong
+        share = "" if reading.share is None else f"{reading.share:.0%} "
+        print(f"{title}: {share}{reading.words or 'no batch yet'}", file=sys.stderr, flush=True)
 
 
 def _console() -> Console | None:

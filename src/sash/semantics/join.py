@@ -76,6 +76,16 @@ class TwoStreams:
         return durations.same_unit(**self.lengths)
 
 
+def hint_for_how(given: object) -> str:
+    """For the words that PySpark has for it.
+
+    >>> hint_for_how("left_outer"), hint_for_how("outer"), hint_for_how("anti")
+    ("Did you mean 'left'?", "Did you mean 'full'?", '')
+    """
+    word = str(given).lower().replace("_", "").replace(" ", "").removesuffix("outer") or "full"
+    return f"Did you mean {word!r}?" if word in KEPT else ""
+
+
 @dataclass(frozen=True)
 class IntervalJoin(TwoStreams):
     """The declaration: how far apart in time, which pairs, and what of the events that are in none."""
@@ -89,8 +99,7 @@ class IntervalJoin(TwoStreams):
         if self.where is not None:
             require_callable(self.where, "where", "lambda l, r: abs(l.x - r.a) <= 10")
         if self.how not in KEPT:
-            # PySpark's words for it.
-            hint = "Did you mean 'full'?" if self.how in ("outer", "fullouter", "full_outer") else ""
+            hint = hint_for_how(self.how)
             raise ArgumentError("how", self.how, "'inner', 'left', 'right' or 'full'", hint=hint)
 
     @property

@@ -14,6 +14,7 @@ import pyarrow as pa
 from sash.aggregation.built_in.column_types import always, column_name
 from sash.aggregation.monoid import Monoid
 from sash.aggregation.sql_form import COUNT
+from sash.errors import ArgumentError
 from sash.semantics.condition import RowCondition, condition
 
 
@@ -25,6 +26,8 @@ def count(*columns: str, where: RowCondition | None = None) -> Monoid:
     >>> fold(count(), rows), fold(count("x"), rows), fold(count(), [])
     (2, 1, 0)
     """
+    if "*" in columns:
+        raise ArgumentError("columns", columns, "left out", message="count('*') is count() here")
     return Monoid(
         name="count",
         columns=tuple(_column(column) for column in columns),

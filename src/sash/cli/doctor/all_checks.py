@@ -57,9 +57,11 @@ def lines(checks: Sequence[HealthCheck]) -> list[Text]:
     shown: list[Text] = []
     for check in checks:
         word, colour = _MARKS[check.state]
+        optional = ""
         if check.state != "ok" and not check.needed:
-            colour = _OPTIONAL
-        optional = "" if check.needed or check.state == "ok" else " (optional)"
+            # Nothing is wrong where something that nobody needs is not there.
+            word, colour = ("-" if check.state == "missing" else word), _OPTIONAL
+            optional = " (optional, not installed)" if check.state == "missing" else " (optional)"
         shown.append(
             Text.assemble((f"{word:<8}", colour), f"{check.name:<{width}}  {check.found}{optional}")
         )

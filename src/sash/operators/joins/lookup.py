@@ -22,9 +22,13 @@ from sash.operators.joins.hash_band_or_matrix import Equality, equality
 from sash.operators.joins.key_codes import common_codes
 from sash.operators.joins.state.archive import nullable
 from sash.semantics.expression import Side
+from sash.semantics.join import hint_for_how
 
 Missing: TypeAlias = Literal["inner", "left"]
 """What becomes of rows that the table has no row for: they are left out, or get nulls."""
+
+
+_NO_TIME = "A row of the table that matches no event has no time at which it could be emitted."
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,10 @@ class Lookup:
 
     def __post_init__(self) -> None:
         if self.how not in ("inner", "left"):
+            outer = hint_for_how(self.how)
             raise ArgumentError(
                 "how", self.how, "'inner' or 'left' for a join with a table",
-                hint="A row of the table that matches no event has no time at which it could be emitted.",
+                hint=outer if "'left'" in outer else _NO_TIME,
             )  # fmt: skip
         if not self.on:
             raise ArgumentError("on", self.on, "at least one column")

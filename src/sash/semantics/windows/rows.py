@@ -29,6 +29,7 @@ from sash.semantics.window import (
     positive_count,
     spanned,
 )
+from sash.wrong_calls import called_as
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,7 +83,8 @@ class RowsWindow(ContextFreeWindow):
         return f"between two windows: of every {self.slide} events the first {self.size} are in one"
 
 
-def rows(size: int, *, every: int | None = None) -> RowsWindow:
+@called_as("sash.rows(100, every=10)")
+def rows(size: int, every: int | None = None) -> RowsWindow:
     """A window of `size` events of a key, every `every` events (tumbling when not given).
 
     >>> rows(100, every=10)

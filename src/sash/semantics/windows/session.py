@@ -23,6 +23,7 @@ from sash.semantics import durations
 from sash.semantics.durations import DurationLike, Unit, format_length
 from sash.semantics.event import Event
 from sash.semantics.window import Context, ContextAwareWindow, Extent, times
+from sash.wrong_calls import called_as
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,6 +72,7 @@ class SessionWindow(ContextAwareWindow):
                 lo = hi
 
 
+@called_as("sash.session('5 minutes')")
 def session(gap: DurationLike) -> SessionWindow:
     """Sessions that end when nothing happens for longer than `gap`."""
     length = durations.positive(gap, "gap")

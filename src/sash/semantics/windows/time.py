@@ -15,6 +15,7 @@ range(1, 1)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,9 @@ from sash.semantics.durations import Duration, DurationLike, Unit, format_length
 from sash.semantics.event import Event
 from sash.semantics.time_format import TimeFormat
 from sash.semantics.window import IntervalWindow
+from sash.wrong_calls import called_as
+
+_LABEL = re.compile(r"time\((?P<size>[^,]+), (?P<slide>[^,]+)(?P<origin>, origin=[^,]+)?\)")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,6 +91,21 @@ class TimeWindow(IntervalWindow):
         return f"between two windows: one ended at {before}, the next begins at {behind}"
 
 
+def label_as_written(label: str) -> str:
+    """The call for the label of a time window, as state knows it; other labels stay.
+
+    >>> label_as_written("time(10 minutes, 1 minute)"), label_as_written("time(5, 5, origin=1)")
+    ('sliding(10 minutes, every=1 minute)', 'tumbling(5, origin=1)')
+    >>> label_as_written("rows(5)")
+    'rows(5)'
+    """
+    found = _LABEL.fullmatch(label)
+    if found is None:
+        return label
+    size, slide, origin = found["size"], found["slide"], found["origin"] or ""
+    return f"tumbling({size}{origin})" if size == slide else f"sliding({size}, every={slide}{origin})"
+
+
 def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
     """Windows of length `size`, starting every `every`; `origin` shifts where they start."""
     length, slide = durations.positive(size, "size"), durations.positive(every, "every")
@@ -95,6 +114,7 @@ def time(size: DurationLike, every: DurationLike, *, origin: DurationLike = 0) -
     return TimeWindow(length.length, slide.length, shift.length, unit)
 
 
+@called_as("sash.sliding('1 hour', every='1 minute')")
 def sliding(
     size: DurationLike, every: DurationLike | None = None, *, origin: DurationLike = 0
 ) -> TimeWindow:
@@ -113,6 +133,10 @@ def sliding(
     return time(size, every, origin=origin)
 
 
+@called_as(
+    "sash.tumbling('1 minute')",
+    {"every": "Its windows follow each other; for overlapping ones write sash.sliding(size, every=…)."},
+)
 def tumbling(size: DurationLike, *, origin: DurationLike = 0) -> TimeWindow:
     """Windows of length `size` that follow each other without gap or overlap: W = S."""
     return time(size, size, origin=origin)

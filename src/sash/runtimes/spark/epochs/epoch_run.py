@@ -60,7 +60,7 @@ from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import QUERY_ID
-from sash.runtimes.spark.state.fingerprint import without_buckets
+from sash.runtimes.spark.state.fingerprint import BUCKET_COUNT, without_buckets
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import Delivery
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
 from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing
@@ -70,8 +70,6 @@ from sash.runtimes.spark.streaming.watermark_to_tasks import set_watermark
 from sash.runtimes.spark.streaming.window_stage import WindowStage
 from sash.semantics.durations import Duration
 
-BUCKET_COUNT = "elastic buckets"
-"""Of a description: the word is in the state of queries."""
 FADING = 0.8
 """What is left of a load one batch later."""
 FADING_SHARED = 0.2

@@ -7,7 +7,7 @@
 ... }
 >>> for line in query_lines(description):
 ...     print(line)
-windows    time(1 hour, 1 second)
+windows    sliding(1 hour, every=1 second)
 by key     symbol
 over       ts in event-time order, delay 10 seconds
 computes   hi = max(price)
@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from sash.operators.joins.asof.bound_asof import ASOF
 from sash.runtimes.spark.state.fingerprint import CALLS
+from sash.semantics.windows.time import label_as_written
 
 Description: TypeAlias = Mapping[str, Any]
 
@@ -37,7 +38,10 @@ def query_lines(description: Description) -> list[str]:
 
 def _windows(description: Description) -> Iterator[tuple[str, str]]:
     kinds = {"BoundRolling": "rolling", "BoundLatest": "latest"}
-    yield kinds.get(description.get("kind", ""), "windows"), ", ".join(description["windows"])
+    yield (
+        kinds.get(description.get("kind", ""), "windows"),
+        ", ".join(map(label_as_written, description["windows"])),
+    )
     yield "by key", ", ".join(description["key"]) or "none"
     lateness = description.get("allowed_lateness", "0")
     late = "" if lateness.startswith("0") else f", corrected for {lateness} more"

@@ -28,21 +28,23 @@ NOT_YET = 0.99
 
 
 @contextmanager
-def jobs_shown(spark: SparkSession, *, console: Console | None = None) -> Iterator[None]:
-    """A bar over the tasks of what Spark runs in the block."""
+def jobs_shown(
+    spark: SparkSession, *, console: Console | None = None, lines: bool = False
+) -> Iterator[None]:
+    """A bar over the tasks of what Spark runs in the block; `lines`: see `shown`."""
     if is_connect(spark):
         tasks = _TasksOfConnect()
         handler: Any = tasks.handle
         spark.registerProgressHandler(handler)
         try:
-            with shown("windows", tasks.read, console=console):
+            with shown("windows", tasks.read, console=console, lines=lines):
                 yield
         finally:
             spark.removeProgressHandler(handler)
     elif spark.sparkContext.getConf().get(OWN_BAR) == "true":
         yield
     else:
-        with shown("windows", _TasksOfJobs(spark).read, console=console):
+        with shown("windows", _TasksOfJobs(spark).read, console=console, lines=lines):
             yield
 
 

@@ -16,6 +16,7 @@ from sash.errors import DifferentQuery
 from sash.operators.engine import Change
 from sash.runtimes.spark.session_requirements import PARTITIONS
 from sash.runtimes.spark.state.fingerprint import (
+    BUCKET_COUNT,
     BUCKET_NUMBERS,
     BUCKETS,
     ELEMENTS,
@@ -25,6 +26,7 @@ from sash.runtimes.spark.state.fingerprint import (
     compared,
     differences,
 )
+from sash.semantics.windows.time import label_as_written
 
 _MADE_BY = {
     "BoundQuery": ".window",
@@ -93,7 +95,7 @@ def _made_by(description: dict[str, Any]) -> str:
     '.rolling (1 hour, 1 day)'
     """
     kind = description.get("kind")
-    windows = ", ".join(description.get("windows", ()))
+    windows = ", ".join(map(label_as_written, description.get("windows", ())))
     return _MADE_BY.get(str(kind), f"the operator {kind}") + (f" ({windows})" if windows else "")
 
 
@@ -119,7 +121,12 @@ def _of_one_kind(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
             and isinstance(new, dict)
             and old.keys() != new.keys()
         ):
-            yield f"windows were {', '.join(old)} and are {', '.join(new)}"
+            was, is_ = (", ".join(map(label_as_written, labels)) for labels in (old, new))
+            yield f"windows were {was} and are {is_}"
+        elif name == BUCKET_COUNT:
+            # Without a key there is one: then the keys are the difference.
+            if old != new and then.get("key") == now.get("key"):
+                yield f"the number of buckets, which stays, was {old} and is {new}"
         elif name == BUCKETS and old != new:
             yield (
                 f"buckets were {old} and are {new}, by {PARTITIONS}: spark.conf.set({PARTITIONS!r}, …) to "

@@ -31,6 +31,8 @@ ORDER, ELEMENTS = "aggregates in order", "elements"
 BUCKETS, BUCKET_NUMBERS = "buckets", "bucket numbers"
 WINDOWS_IN_ORDER = "windows in order"
 PATTERN = "pattern"
+BUCKET_COUNT = "elastic buckets"
+"""Of a query in epochs, whether it is elastic or not."""
 CALLS = "calls"
 """Entries of a description. Calls are the aggregates as they were written, for people: what they do is
 under `aggregates`, and only that is compared."""

@@ -20,12 +20,12 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.elastic.declaration import Elastic
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.epochs.epoch_journal import QUERY
-from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT
 from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL, StateLocation
 from sash.runtimes.spark.files.same_place import same_place
 from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.session_requirements import task_slots
 from sash.runtimes.spark.state.checkpoint_compatibility import refused
+from sash.runtimes.spark.state.fingerprint import BUCKET_COUNT
 
 if TYPE_CHECKING:
     from sash.runtimes.spark.streaming.streaming_source import StreamingSource

@@ -30,11 +30,11 @@ from sash.runtimes.spark.epochs.epoch_journal import (
     require_journal_layout,
     where,
 )
-from sash.runtimes.spark.epochs.epoch_run import BUCKET_COUNT, ElasticRun
+from sash.runtimes.spark.epochs.epoch_run import ElasticRun
 from sash.runtimes.spark.epochs.epoch_step import SAVED, EpochStep, SavedCounts
 from sash.runtimes.spark.epochs.operator_in_store import HeldBucket
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
-from sash.runtimes.spark.state.fingerprint import canonical, without_buckets
+from sash.runtimes.spark.state.fingerprint import BUCKET_COUNT, canonical, without_buckets
 from sash.runtimes.spark.streaming.bucket_call import BucketCall, PackedInput
 from sash.runtimes.spark.streaming.hot_keys.key_loads import KeyLoads
 from sash.runtimes.spark.together.shared_rows import SharedRows
