@@ -283,3 +283,14 @@ def test_what_only_follows_from_another_key_is_not_named() -> None:
     assert "by a different query: key was 'k' and is none. " in str(refused.value)
     with pytest.raises(DifferentQuery, match="the number of buckets, which stays, was 2 and is 1"):
         change_of(canonical(then), then | {BUCKET_COUNT: 1})
+
+
+def test_look_backs_and_aggregates_are_listed_in_the_order_that_they_were_given() -> None:
+    events = pa.table({"t": [1], "k": ["a"], "x": [1.0]})
+    rolling = sash.stream(events, time="t", key="k").rolling(300, 60, 100)
+    bound = rolling.agg(n=sash.count(), a=sash.sum("x")).bound
+    kept = json.loads(canonical(describe(bound, buckets=1)))
+    assert list(kept["windows"]) == ["100", "300", "60"]
+    lines = query_lines(kept)
+    assert lines[0] == "rolling    300, 60, 100"
+    assert lines[-1] == "computes   n = count(), a = sum(x)"

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from sash.operators.joins.asof.bound_asof import ASOF
-from sash.runtimes.spark.state.fingerprint import CALLS
+from sash.runtimes.spark.state.fingerprint import CALLS, ORDER, window_labels
 from sash.semantics.windows.time import label_as_written
 
 Description: TypeAlias = Mapping[str, Any]
@@ -40,7 +40,7 @@ def _windows(description: Description) -> Iterator[tuple[str, str]]:
     kinds = {"BoundRolling": "rolling", "BoundLatest": "latest"}
     yield (
         kinds.get(description.get("kind", ""), "windows"),
-        ", ".join(map(label_as_written, description["windows"])),
+        ", ".join(map(label_as_written, window_labels(description))),
     )
     yield "by key", ", ".join(description["key"]) or "none"
     lateness = description.get("allowed_lateness", "0")
@@ -49,10 +49,11 @@ def _windows(description: Description) -> Iterator[tuple[str, str]]:
     order = f"{description['time']} in {description['order']} order"
     yield "over", f"{order}, delay {description['delay']}{late}{early}"
     whole = description.get("computation")
-    written = description.get(CALLS, {})
+    written, aggregates = description.get(CALLS, {}), description["aggregates"]
     calls = (
         f"{name} = {written.get(name) or _call(aggregate)}"
-        for name, aggregate in description["aggregates"].items()
+        for name in description.get(ORDER) or aggregates
+        for aggregate in [aggregates[name]]
     )
     yield "computes", f"{whole['is'].lower()} of whole windows" if whole else ", ".join(calls)
 

@@ -25,6 +25,7 @@ from sash.runtimes.spark.state.fingerprint import (
     WINDOWS_IN_ORDER,
     compared,
     differences,
+    window_labels,
 )
 from sash.semantics.windows.time import label_as_written
 
@@ -95,7 +96,7 @@ def _made_by(description: dict[str, Any]) -> str:
     '.rolling (1 hour, 1 day)'
     """
     kind = description.get("kind")
-    windows = ", ".join(map(label_as_written, description.get("windows", ())))
+    windows = ", ".join(map(label_as_written, window_labels(description)))
     return _MADE_BY.get(str(kind), f"the operator {kind}") + (f" ({windows})" if windows else "")
 
 
@@ -121,7 +122,9 @@ def _of_one_kind(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
             and isinstance(new, dict)
             and old.keys() != new.keys()
         ):
-            was, is_ = (", ".join(map(label_as_written, labels)) for labels in (old, new))
+            was, is_ = (
+                ", ".join(map(label_as_written, window_labels(description))) for description in (then, now)
+            )
             yield f"windows were {was} and are {is_}"
         elif name == BUCKET_COUNT:
             # Without a key there is one: then the keys are the difference.

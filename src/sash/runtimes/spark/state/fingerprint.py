@@ -67,6 +67,15 @@ def describe(bound: BoundQuery, *, buckets: int) -> dict[str, Any]:
     }
 
 
+def window_labels(description: Mapping[str, Any]) -> list[str]:
+    """In the order that they were given, which JSON does not keep; as they stand in older descriptions.
+
+    >>> window_labels({"windows": {"10": {}, "5": {}}, WINDOWS_IN_ORDER: ["5", "10"]})
+    ['5', '10']
+    """
+    return list(description.get(WINDOWS_IN_ORDER) or description.get("windows", ()))
+
+
 def without_buckets(description: Mapping[str, Any]) -> dict[str, Any]:
     """The same of a query in epochs, which may have its buckets elsewhere."""
     return {name: part for name, part in description.items() if name not in (BUCKETS, BUCKET_NUMBERS)}
