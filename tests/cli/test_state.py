@@ -120,7 +120,7 @@ def test_a_checkpoint_in_sparks_state_store_is_shown_and_verified_and_the_sessio
         "batch: ",
         "in Spark's state store, operator 0: ",
         "rows of the journal: input of earlier batches",
-        "windows    time(1 minute, 20 seconds)",
+        "windows    sliding(1 minute, every=20 seconds)",
         "by key     symbol",
         "over       ts in event-time order, delay 30 seconds",
         "computes   high = max(price), n = count()",

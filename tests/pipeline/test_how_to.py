@@ -43,7 +43,7 @@ def test_differential_the_file_is_the_python_and_writes_what_it_means(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    declared, _, running = fence("python").partition("reports = query.start(")
+    declared, _, running = fence("python").partition("running = query.start(")
     assert running
     names: dict[str, Any] = {}
     exec(compile(declared, "pipeline.md", "exec"), names)

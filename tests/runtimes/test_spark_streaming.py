@@ -202,7 +202,7 @@ def test_a_checkpoint_of_another_query_is_refused_and_the_difference_named(stopp
     stopped.arrive([pa.Table.from_pylist(rows, schema=SCHEMA)], first=100)
     with pytest.raises(StreamingQueryException, match="DifferentQuery") as refused:
         stopped.go_on(by_two_minutes)
-    assert "windows were time(1 minute, 1 minute) and are" in str(refused.value)
+    assert "windows were tumbling(1 minute) and are" in str(refused.value)
 
 
 def test_windows_of_windows_share_one_watermark(spark: SparkSession) -> None:

@@ -184,7 +184,7 @@ def test_two_changes_one_after_the_other() -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (windows.tumbling(20), r"windows were time\(10, 10\) and are time\(20, 20\)"),
+        (windows.tumbling(20), r"windows were tumbling\(10\) and are tumbling\(20\)"),
         (windows.session(3), "without the windows that are open here"),
     ],
 )  # fmt: skip

@@ -63,6 +63,7 @@ class StreamPlan(StaticPlan):
 
 def stream_plan_of(pattern: Pattern) -> StreamPlan:
     """
+    >>> from sash.operators.patterns.declared import PaneFarm
     >>> stream_plan_of(PaneFarm(2, 3))
     StreamPlan(route=Route(keys=1, windows=3), parts=2, dealt=False)
     """
