@@ -8,6 +8,7 @@ an earlier process had begun may not have been begun again yet: only those after
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 RECENT = 3
@@ -39,3 +40,13 @@ def seconds_of_a_batch(checkpoint: Path, *, otherwise: float) -> float:
 
 def _numbers(log: Path) -> list[int]:
     return [int(path.name) for path in log.iterdir() if path.name.isdigit()] if log.exists() else []
+
+
+def newest_file_done(checkpoint: Path) -> int:
+    """The number of the newest file that committed batches have read from every source; -1 where there is
+    none. A batch may have two: one that was listed before a kill, and one that came after it."""
+    committed = max(_numbers(checkpoint / "commits"), default=-1)
+    if committed < 0:
+        return -1
+    _version, _settings, *offsets = (checkpoint / "offsets" / str(committed)).read_text().splitlines()
+    return min(json.loads(offset)["logOffset"] for offset in offsets)

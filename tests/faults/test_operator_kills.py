@@ -28,7 +28,12 @@ import pytest
 
 from tests.aggregation.conftest import RedisServer
 from tests.faults import run_operators
-from tests.faults.batches_in_flight import is_in_flight, newest_begun, seconds_of_a_batch
+from tests.faults.batches_in_flight import (
+    is_in_flight,
+    newest_begun,
+    newest_file_done,
+    seconds_of_a_batch,
+)
 from tests.faults.harms import GAVE_UP, Harm, kill_workers, lose_the_server, plan
 from tests.faults.operators import EVERY, OPERATORS, files_of
 from tests.faults.victim import EndedTooEarly, Victim
@@ -186,10 +191,8 @@ class Ground:
         self.written += count
 
     def have_caught_up(self) -> bool:
-        logs = (
-            self.home / name / "checkpoint" / "commits" / str(self.written - 1) for name in self.operators
-        )
-        return all(log.exists() for log in logs)
+        done = (newest_file_done(self.checkpoint(name)) for name in self.operators)
+        return all(number >= self.written - 1 for number in done)
 
 
 def kill_in_batches(home: Path, operators: str, *, seed: int, harms: Sequence[Harm]) -> None:

@@ -57,7 +57,7 @@ def place(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -
 
 def test_another_window_is_refused_by_start_although_no_data_has_come(place: Place) -> None:
     place.run(1, 2)
-    with pytest.raises(DifferentQuery, match=r"windows were tumbling\(10 seconds.* and are tumbling\(20 seconds"):
+    with pytest.raises(DifferentQuery, match=r"windows were tumbling\(10 seconds.* and are tumbling\(20"):
         place.run(size="20 seconds")
 
 
