@@ -123,7 +123,7 @@ def test_a_checkpoint_in_sparks_state_store_is_shown_and_verified_and_the_sessio
         "windows    sliding(1 minute, every=20 seconds)",
         "by key     symbol",
         "over       ts in event-time order, delay 30 seconds",
-        "computes   high = max(price), n = count()",
+        "computes   n = count(), high = max(price)",
         f"watermark  {WATERMARK:%Y-%m-%d %H:%M:%S}",
         "3 keys",
     ):
