@@ -284,6 +284,15 @@ def test_a_skew_that_turns_to_another_key_is_shared_out_from_the_next_batch_on()
     assert sharing.handing == {2}
 
 
+def test_half_of_the_work_stays_where_two_cores_have_half_of_it_each_anyway() -> None:
+    sharing = Sharing(workers=8, slots=2)
+    rest = {bucket: busy(1.0) for bucket in range(2, 9)}
+    sharing.see({1: busy(7.0), **rest})
+    assert not sharing.handing
+    sharing.see({1: busy(63.0), **rest})
+    assert sharing.handing == {1}
+
+
 def test_a_query_without_a_key_is_shared_out_too() -> None:
     sharing = Sharing(workers=4, slots=4)
     sharing.see({0: busy(2.0)})

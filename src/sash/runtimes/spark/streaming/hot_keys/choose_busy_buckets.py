@@ -4,7 +4,8 @@ The driver decides between two batches.
     batch 7 ──▶ load of each bucket ──▶ driver ──▶ a local property of batch 8 ──▶ its tasks
 
     share     a bucket has more than 1.5 times the mean of all workers, and the gain is worth a stage
-    gain      seconds of its windows − (seconds to hand them out + seconds / workers that get some)
+    gain      seconds of its windows − (seconds to hand them out + seconds / workers that get some); no
+              stage ends before all seconds / cores
 
 What matters is seconds, not rows: a window of ten rows may take 1 µs or 1 s, depending on the function.
 Whether windows are handed out is no part of the state, so that it begins and ends with any batch, also with
@@ -58,14 +59,15 @@ class Sharing:
     def see(self, loads: Mapping[int, BucketLoad]) -> None:
         """Of a batch. A bucket that has closed no window is left as it is."""
         loads = {bucket: load for bucket, load in loads.items() if load.windows}
-        mean = sum(load.seconds for load in loads.values()) / self.workers
+        total = sum(load.seconds for load in loads.values())
+        mean, even = total / self.workers, total / self.slots
         for bucket, load in loads.items():
             price = self._price.get(bucket, 0.0) * FADES
             if bucket in self.handing and load.seconds:
                 price = load.handing / load.seconds
             self._price[bucket] = price
-            shared = load.seconds / min(self.slots, load.windows)
-            gain = load.seconds * (1 - price) - shared
+            shared = max(even, load.seconds / min(self.slots, load.windows))
+            gain = max(even, load.seconds) - shared - price * load.seconds
             least = STAGE / 2 if bucket in self.handing else STAGE
             if load.seconds > SKEWED * mean and gain > least:
                 self.handing |= {bucket}
