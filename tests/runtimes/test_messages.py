@@ -157,48 +157,38 @@ def test_elements_that_vary_in_length_are_told_to_encode(column: str) -> None:
     )
 
 
+class Appending:
+    """Two elements become a longer one."""
+
+    def identity():
+        return (0,)
+
+    def lift(x):
+        return (1,)
+
+    def combine(a, b):
+        return a + b
+
+    def lower(e):
+        return len(e)
+
+
 def test_a_combine_that_grows_on_a_sample_is_refused_before_anything_runs() -> None:
-    @sash.monoid
-    class Path:
-        def identity():
-            return (0,)
-
-        def lift(x):
-            return (1,)
-
-        def combine(a, b):
-            return a + b
-
-        def lower(e):
-            return len(e)
-
+    path = sash.monoid(Appending)
     with pytest.raises(ArgumentError) as refused:
-        stream().window(sash.tumbling(10)).agg(n=Path("amount"))
+        stream().window(sash.tumbling(10)).agg(n=path("amount"))
     assert str(refused.value) == (
-        "n = Path('amount'): Path.combine returned 2 fields, but identity() has 1. Combine field by field, "
-        "as in (a[0] + b[0], a[1] + b[1]). Elements of varying length need encode(e) → bytes and "
+        "n = Appending('amount'): Appending.combine returned 2 fields, but identity() has 1. Combine field "
+        "by field, as in (a[0] + b[0], a[1] + b[1]). Elements of varying length need encode(e) → bytes and "
         "decode(bytes) → e."
     )
 
 
 @pytest.mark.parametrize("column", ["amount", "line"])
 def test_a_combine_that_returns_more_fields_is_named(column: str) -> None:
-    @sash.monoid(result=pa.int64())
-    class Vary:
-        def identity():
-            return (0,)
-
-        def lift(x):
-            return (1,)
-
-        def combine(a, b):
-            return a + b
-
-        def lower(e):
-            return len(e)
-
-    with pytest.raises(ArgumentError, match=r"^Vary\.combine returned 2 fields, but identity\(\) has 1\. "):
-        answer(n=Vary(column))
+    vary = sash.monoid(result=pa.int64())(Appending)
+    with pytest.raises(ArgumentError, match=r"^Appending\.combine returned 2 fields, but identity"):
+        answer(n=vary(column))
 
 
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "last", "top_k", "skyline", "collect"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from math import inf
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -56,7 +55,6 @@ from sash.runtimes.spark.state.queries_of_checkpoint import Register
 from sash.runtimes.spark.stateful.operator_stages import OperatorStage, StreamingOperator
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.epochs_or_state_store import epochs_for
-from sash.runtimes.spark.streaming.hot_keys import choose_shared_keys
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
 from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing, shared_panes
 from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import HandedWindows
@@ -142,21 +140,13 @@ def start(
         skew=_assumed_skew(unsettled, bound) if elastic is None else None,
         executors=ExecutorDegree.of(spark) if epochs.executors else None, windows=windows,
         on_arrival=_answers_on_arrival(bound),
-        sharing=None if panes is None else KeySharing(panes, _least_shared(unsettled, stage)),
+        sharing=None if panes is None else KeySharing.of(panes, unsettled.parallelism),
     )  # fmt: skip
     query = start_run(run, source.arriving(stage), trigger=trigger, name=name)
     if elastic is not None:
         return ElasticQuery(query, run)
     watch(query, "epoch", sinks.values(), in_one_task=run.was_in_one_task)
     return query
-
-
-def _least_shared(source: StreamingSource, stage: WindowStage) -> float:
-    """Rows of a key from which on it is shared. A user who has declared that none is hot has the last word:
-    nothing is shared, and what is shared goes back to its owner."""
-    known = source.parallelism
-    even = isinstance(known, Auto) and known.hottest is not None and known.hottest * len(stage.buckets) < 1
-    return inf if even else choose_shared_keys.LEAST
 
 
 def _assumed_skew(source: StreamingSource, bound: BoundQuery) -> AssumedSkew | None:

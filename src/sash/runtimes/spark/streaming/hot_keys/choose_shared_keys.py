@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isinf
+from math import inf, isinf
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from sash.errors import Unsupported
 from sash.operators.bound_query import BoundQuery, BoundRolling
 from sash.operators.look_back_regimes import Regime
 from sash.operators.look_backs_by_pane import LookBackPanes
+from sash.planner.auto_declaration import Auto, Parallelism
 from sash.runtimes.spark.epochs.decision_records import Decision
 from sash.runtimes.spark.packing.bucket_of_key_arrow import require_hashable
 from sash.runtimes.spark.streaming.hot_keys.key_loads import KeyLoad
@@ -68,6 +69,13 @@ class KeySharing:
     """That were hot in the batch before."""
     _cold: dict[int, int] = field(default_factory=dict)
     """In how many batches after each other a key had few rows."""
+
+    @classmethod
+    def of(cls, panes: LookBackPanes, known: Parallelism) -> KeySharing:
+        """A user who has declared that no key is hot has the last word: nothing is shared, and what is
+        shared goes back to its owner."""
+        even = isinstance(known, Auto) and known.hottest is not None and known.hottest * panes.shares < 1
+        return cls(panes, inf if even else LEAST)
 
     @property
     def reach(self) -> int:
