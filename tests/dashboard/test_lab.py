@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from sash.dashboard.lab import answer, choices
 from sash.dashboard.lab.experiment import EVENTS, Experiment
@@ -57,6 +57,8 @@ def test_oracle_the_closed_form_of_the_mapping_says_what_the_extents_say(
 
 
 @settings(max_examples=40, deadline=None)
+@example("delta", [{"time": 0, "x": 1}, {"time": 0, "x": 0}], 1, 0, "event-time")
+@example("delta", [{"time": 0, "x": 1}, {"time": 0, "x": 0}, {"time": 5, "x": 3}], 1, 0, "event-time")
 @given(kinds, events, st.integers(0, 4), st.integers(0, 4), st.sampled_from(["event-time", "arrival"]))
 def test_differential_the_python_that_is_shown_reports_what_is_shown(
     kind: str, events: list[dict[str, int]], delay: int, lateness: int, order: str
@@ -72,15 +74,15 @@ def test_differential_the_python_that_is_shown_reports_what_is_shown(
     with contextlib.redirect_stdout(io.StringIO()):
         exec(shown["python"], names)
     reports: list[tuple[int, ...]] = []
-    late = set()
+    late: list[tuple[int, int]] = []
     for number, result in enumerate(names["q"].batches()):
         rows = result.reports.to_pylist()
         reports += [(number, row["window"]["id"], row.get("revision", 0), row["n"]) for row in rows]
-        late |= {number} if result.late.num_rows else set()
+        late += [(row["time"], row["x"]) for row in result.late.to_pylist()]
     assert sorted(reports) == sorted(
         (one["arrival"], one["id"], one["revision"], len(one["holds"])) for one in shown["reports"]
     )
-    assert late == {number for number, event in enumerate(shown["events"]) if event["late"]}
+    assert sorted(late) == sorted((one["time"], one["x"]) for one in shown["events"] if one["late"])
 
 
 def test_the_python_prints_reports_corrections_and_late_events() -> None:

@@ -141,3 +141,11 @@ def test_what_is_shared_goes_back_before_an_aggregate_is_added(
     assert [(row["k"], row["n_1200_ms"], row["low_1200_ms"]) for row in rows if row["x"]] == [
         ("a", 1, 4), ("a", 2, 2), ("b", 1, 9),
     ]  # fmt: skip
+
+
+def test_the_plan_has_when_look_backs_are_shared(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    query = rolling(read_batches(spark, tmp_path / "in", batches()[0].schema))
+    planned = " ".join(query.explain("plan").split())
+    assert "look-backs of a key that has more rows than a task has on average, and at least 100" in planned
+    assert "look-backs of a key" not in query.parallel(sash.Auto(hottest=0.001)).explain("plan")

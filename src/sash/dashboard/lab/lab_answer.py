@@ -74,8 +74,14 @@ class _ReferenceRun:
         return frozenset(range(len(self._experiment.arrivals))) - frozenset(self._numbers)
 
     def events(self) -> list[dict[str, Any]]:
-        """Each with the windows that hold it, or why none can."""
-        displaced = {self._numbers[event.ordinal]: reason for event, reason in self._displaced}
+        """Each with the windows that hold it, or why none can. A value that no window accepts is late once
+        the watermark has passed it, as in every runtime: until then an earlier event may change that."""
+        final = {ordinal for _key, _label, ordinal in self._evaluation.displaced}
+        displaced = {
+            self._numbers[event.ordinal]: reason
+            for event, reason in self._displaced
+            if event.ordinal in final
+        }
         places = {self._numbers[event.ordinal]: place for place, event in enumerate(self._placed)}
         found = []
         for number, arrival in enumerate(self._experiment.arrivals):

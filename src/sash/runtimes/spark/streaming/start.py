@@ -56,7 +56,7 @@ from sash.runtimes.spark.stateful.operator_stages import OperatorStage, Streamin
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.epochs_or_state_store import epochs_for
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
-from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing, shared_panes
+from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing
 from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import HandedWindows
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.plan_of_checkpoint import settled
@@ -130,8 +130,8 @@ def start(
         stage = replace(stage, hands_out=True)
         windows = SharingOut(HandedWindows(EpochAnswers(stage.schemas), stage.bound, stage.buckets))
     panes = None
-    if elastic is None and online is None and source.operator is None and not source.upstream.derived:
-        panes = shared_panes(stage.bound, buckets=len(stage.buckets))
+    if elastic is None and online is None:
+        panes = source.shared_look_backs(stage.bound, len(stage.buckets))
         stage = replace(stage, look_backs=panes)
     fold = EpochFold.of(stage, source.df) if source.rows_in_spark else None
     run = ElasticRun(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from pyspark.sql.types import StructType
 from sash.errors import SashError, Unsupported
 from sash.operators.bound_query import WINDOW, BoundQuery
 from sash.operators.engine import StatePlan, holds_whole_windows, keeps_panes
+from sash.operators.look_backs_by_pane import LookBackPanes
 from sash.operators.patterns.declared import Pattern
 from sash.operators.protocol import StreamOperator
 from sash.planner.auto_declaration import AUTO, Auto, Parallelism
@@ -46,6 +48,7 @@ from sash.runtimes.spark.session_requirements import require_streaming, shuffle_
 from sash.runtimes.spark.sql_folding.when_spark_folds import spark_fold
 from sash.runtimes.spark.streaming.epochs_or_state_store import why_session, why_state_store
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
+from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing, shared_panes
 from sash.runtimes.spark.streaming.panes_before_shuffle import why_rows
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
@@ -198,7 +201,7 @@ class StreamingSource:
             spread,
             f"window and fold, with {kept_in}",
             *opens,
-            *self._shared_in_words(bound),
+            *self._shared_in_words(bound, epochs=why is None),
             *written,
         ]
 
@@ -272,7 +275,19 @@ class StreamingSource:
         """Whether busy buckets may hand windows out, where the driver finds out which they are."""
         return self.operator is None and self.plan(bound).pattern is None and holds_whole_windows(bound)
 
-    def _shared_in_words(self, bound: BoundQuery) -> list[str]:
+    def shared_look_backs(self, bound: BoundQuery, buckets: int) -> LookBackPanes | None:
+        """The panes by which so many buckets share look-backs of hot keys; None where they cannot."""
+        if self.operator is not None or self.upstream.derived:
+            return None
+        return shared_panes(bound, buckets=buckets)
+
+    def _shared_in_words(self, bound: BoundQuery, *, epochs: bool) -> list[str]:
+        panes = self.shared_look_backs(bound, self.epoch_buckets(bound)) if epochs else None
+        if panes is not None and isfinite(least := KeySharing.of(panes, self.parallelism).least):
+            return [
+                "under start(), look-backs of a key that has more rows than a task has on average, and at "
+                f"least {least:,}, in two batches: computed by {panes.shares} buckets, until it has fewer"
+            ]
         if not self.shares_windows(bound):
             return []
         return [
