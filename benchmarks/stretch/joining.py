@@ -13,9 +13,10 @@ its later tuple when a reader has the pair.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Thread
+from threading import Event, Thread
 
 import numpy as np
 import pyarrow as pa
@@ -74,12 +75,32 @@ def fill(
     elastic: ElasticOperator, streams: Mapping[str, Draw], *, rate: float, begin: int, end: int
 ) -> None:
     """Send what a window holds, as fast as it is taken: event time [begin, end), `rate` a second each."""
-    for at in range(begin, end, SECOND):
-        PROGRESS.step(f"sending second {(at - begin) // SECOND} of {(end - begin) // SECOND}")
-        times = at + np.arange(int(rate)) * SECOND // max(int(rate), 1)
-        for name, stream in streams.items():
-            elastic.add(name, stream(times), watermark=at + SECOND - 1)
-    switched(elastic, elastic.degree)
+    with pairs_read(elastic):
+        for at in range(begin, end, SECOND):
+            PROGRESS.step(f"sending second {(at - begin) // SECOND} of {(end - begin) // SECOND}")
+            times = at + np.arange(int(rate)) * SECOND // max(int(rate), 1)
+            for name, stream in streams.items():
+                elastic.add(name, stream(times), watermark=at + SECOND - 1)
+        switched(elastic, elastic.degree)
+
+
+@contextmanager
+def pairs_read(elastic: ElasticOperator) -> Iterator[None]:
+    """Somebody takes what is emitted meanwhile: a gate may hold fewer pairs than five minutes have, and
+    instances wait where it is full."""
+    over = Event()
+
+    def read() -> None:
+        while not over.is_set():
+            elastic.get("reader", timeout=0.05)
+
+    reader = Thread(target=read)
+    reader.start()
+    try:
+        yield
+    finally:
+        over.set()
+        reader.join()
 
 
 def at_full_speed(

@@ -11,7 +11,16 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.stretch import __main__ as program, controller, hedge, sustaining, under_load
-from benchmarks.stretch.joining import SOURCES, Replay, replay, scale_join, scale_join_streams
+from benchmarks.stretch.joining import (
+    SECOND,
+    SOURCES,
+    Replay,
+    compared,
+    fill,
+    replay,
+    scale_join,
+    scale_join_streams,
+)
 from sash.operators import setup
 from tests.benchmarks.test_benchmarks_run import pixels, run
 
@@ -98,6 +107,12 @@ def test_a_change_of_the_rate_without_a_switch_is_missed_and_shows_the_load(
     assert [row[2] for row in rows] == ["no switch"] * 2
     assert all("worked for 58 % of their time" in row[3] for row in rows)
     assert [row.reached for row in under_load.judged(found).rows] == [False, False]
+
+
+def test_windows_are_filled_whose_pairs_a_gate_cannot_hold() -> None:
+    with setup(scale_join(2), 1, 1, sources=SOURCES, capacity=50) as elastic:
+        fill(elastic, scale_join_streams(), rate=5_000, begin=0, end=2 * SECOND)
+        assert compared(elastic) == 10_000**2
 
 
 def test_a_rate_is_tried_again_before_it_counts_as_not_sustained() -> None:

@@ -16,7 +16,8 @@ from sash.semantics.event import Row
 
 @dataclass(frozen=True, slots=True)
 class InputEvent:
-    """An event of one of the inputs. Its ordinal counts the tuples of all inputs in their common order."""
+    """An event of one of the inputs. Its ordinal counts the tuples of all inputs in their common order; on
+    Spark, those of them that have come to the bucket."""
 
     time: int
     input: int
