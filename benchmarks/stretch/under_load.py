@@ -23,6 +23,7 @@ their time at 30 % of the rate, where their comparisons need 9 %: neither could 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -157,14 +158,11 @@ def measure(*, quick: bool) -> tuple[PaperTable, dict[str, Change]]:
         n: sustained_rate(n, window=searched, seconds=length, trials=trials, tick=TICK) for n in (1, 2)
     }
     rates = Rates(*(each.over(window, searched=searched) for each in reached.values()))
+    # The load is that of the new rate when the window holds no tuples of the old one any more.
+    around = partial(changed, window=window, before=before, after=window + before)
     found = {
-        # One may come only when the window is full of the new rate; one that is to go goes sooner.
-        PROVISIONING: changed(
-            1, FIRST * rates.one, rates.more, window=window, before=before, after=window + before
-        ),
-        DECOMMISSIONING: changed(
-            2, FIRST * rates.two, LESS * rates.two, window=window, before=before, after=3 * before
-        ),
+        PROVISIONING: around(1, FIRST * rates.one, rates.more),
+        DECOMMISSIONING: around(2, FIRST * rates.two, LESS * rates.two),
     }
     table = PaperTable("stretch-4", f"Q4, one switch under load, WS {window} s")
     table.add(
