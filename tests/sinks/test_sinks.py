@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sash
@@ -160,6 +162,14 @@ def test_a_batch_without_rows_leaves_nothing(spark: SparkSession, tmp_path: Path
     assert not (tmp_path / "batch=3").exists()
     with pytest.raises(ArgumentError, match="has published rows"):
         sash.published(tmp_path, spark=spark)
+
+
+def test_spark_writes_times_as_tasks_do(spark: SparkSession, tmp_path: Path) -> None:
+    """Batches of one folder are written by either: a reader that is not Spark sees one type."""
+    rows = spark.newSession().range(1).coalesce(1).selectExpr("id", "timestamp'2026-11-19 12:00:00' AS at")
+    deliver(FolderSink(str(tmp_path)), rows, 7)
+    [file] = tmp_path.rglob("*.parquet")
+    assert pq.read_schema(file).field("at").type == pa.timestamp("us", "UTC")
 
 
 def test_each_output_goes_to_its_own_sink_and_the_rows_are_computed_once(

@@ -26,6 +26,7 @@ from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile, as_spar
 
 ROWS = "rows"
 CODEC = "spark.sql.parquet.compression.codec"
+TIMES = "spark.sql.parquet.outputTimestampType"
 ENCRYPTED = "spark.hadoop.parquet.crypto.factory.class"
 
 
@@ -76,6 +77,9 @@ class FolderSink:
         spark, seen, execution = rows.sparkSession, Observation(), uuid4().hex[:12]
         place = f"{self.path}/{folder_of(batch)}/{execution}"
         counted = rows.observe(seen, F.count(F.lit(1)).alias(ROWS))
+        if self.format == "parquet" and not self.options:
+            # As tasks write them. Readers that are not Spark refuse a folder with two types of one column.
+            spark.conf.set(TIMES, "TIMESTAMP_MICROS")
         counted.write.format(self.format).options(**self.options).save(place)
         folder = self._manifests(spark).root.within(f"{folder_of(batch)}/{execution}")
         files = {name: size for name, size in folder.sizes().items() if not name.startswith(("_", "."))}
