@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from sash.operators.engine.lanes import ring_lane
 from sash.runtimes.spark.epochs import epoch_run
 from sash.runtimes.spark.epochs.epoch_step import EpochStep
+from sash.runtimes.spark.epochs.sharing_step import SharingStep
 
 Spent = dict[tuple[int, int], float]
 """Seconds by epoch and task."""
@@ -46,12 +47,11 @@ class Blind:
         return np.zeros(1, np.int64)
 
 
-@dataclass(frozen=True)
-class MeasuredStep(EpochStep):
-    """Sent to the tasks in the place of an `EpochStep`."""
+class Measured(EpochStep):
+    """What a step has that is sent to the tasks in the place of one of Sash."""
 
-    looks: bool = True
-    meter: Accumulator[Spent] | None = None
+    looks: bool
+    meter: Accumulator[Spent] | None
 
     def of_task(
         self, task: int, batches: Iterable[pa.RecordBatch], *, attempt: int = 0
@@ -64,6 +64,23 @@ class MeasuredStep(EpochStep):
             self.meter.add({(self.epoch, task): time.process_time() - began})
 
 
-def stepping(**how: Any) -> AbstractContextManager[Any]:
+@dataclass(frozen=True)
+class MeasuredStep(Measured):
+    looks: bool = True
+    meter: Accumulator[Spent] | None = None
+
+
+@dataclass(frozen=True)
+class MeasuredSharingStep(Measured, SharingStep):
+    looks: bool = True
+    meter: Accumulator[Spent] | None = None
+
+
+@contextmanager
+def stepping(**how: Any) -> Iterator[None]:
     """Queries that begin inside have measured steps."""
-    return patch.object(epoch_run, "EpochStep", partial(MeasuredStep, **how))
+    own = {EpochStep: MeasuredStep, SharingStep: MeasuredSharingStep}
+    with ExitStack() as patches:
+        for step, measured in own.items():
+            patches.enter_context(patch.object(epoch_run, step.__name__, partial(measured, **how)))
+        yield
