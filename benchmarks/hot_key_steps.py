@@ -47,11 +47,12 @@ class Blind:
         return np.zeros(1, np.int64)
 
 
-class Measured(EpochStep):
-    """What a step has that is sent to the tasks in the place of one of Sash."""
+@dataclass(frozen=True, kw_only=True)
+class MeasuredStep(EpochStep):
+    """Sent to the tasks in the place of an `EpochStep`."""
 
-    looks: bool
-    meter: Accumulator[Spent] | None
+    looks: bool = True
+    meter: Accumulator[Spent] | None = None
 
     def of_task(
         self, task: int, batches: Iterable[pa.RecordBatch], *, attempt: int = 0
@@ -65,15 +66,8 @@ class Measured(EpochStep):
 
 
 @dataclass(frozen=True)
-class MeasuredStep(Measured):
-    looks: bool = True
-    meter: Accumulator[Spent] | None = None
-
-
-@dataclass(frozen=True)
-class MeasuredSharingStep(Measured, SharingStep):
-    looks: bool = True
-    meter: Accumulator[Spent] | None = None
+class MeasuredSharingStep(MeasuredStep, SharingStep):
+    """Of queries that share hot keys."""
 
 
 @contextmanager

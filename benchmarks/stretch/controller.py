@@ -84,7 +84,7 @@ def window_of(scale: float) -> int:
 
 def run(*, seconds: float, scale: float, trials: int = TRIALS) -> tuple[Replay, Phases]:
     window, streams = window_of(scale), scale_join_streams()
-    # Not over shorter ones, as Q4 does: more comparisons a second are sustained over windows in a cache.
+    # Not over shorter ones, as Q4 does: over those more comparisons a second are sustained.
     found = sustained_rate(2, window=window, seconds=min(10.0, seconds / 2), trials=trials)
     # A join's load is the square of its rate.
     phases = Phases.drawn(seconds, sqrt(HIGHEST) * found.rate, scale=scale)

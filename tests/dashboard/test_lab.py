@@ -21,6 +21,7 @@ events = st.lists(
     st.fixed_dictionaries({"time": st.integers(0, 30), "x": st.integers(0, 9)}), min_size=1, max_size=10
 )
 kinds = st.sampled_from(sorted(KINDS))
+BEHIND = "behind the watermark"
 
 
 def times(*given: int) -> list[dict[str, int]]:
@@ -63,7 +64,8 @@ def test_oracle_the_closed_form_of_the_mapping_says_what_the_extents_say(
 def test_differential_the_python_that_is_shown_reports_what_is_shown(
     kind: str, events: list[dict[str, int]], delay: int, lateness: int, order: str
 ) -> None:
-    """The same reports, with their revisions, after the same events; the same events are late."""
+    """The same reports, with their revisions, after the same events; the same events are late, and those
+    behind the watermark at once."""
     given = {"kind": kind, "events": events, "order": order}
     given |= {"delay": delay, "allowed_lateness": lateness} if order == "event-time" else {}
     try:
@@ -74,15 +76,21 @@ def test_differential_the_python_that_is_shown_reports_what_is_shown(
     with contextlib.redirect_stdout(io.StringIO()):
         exec(shown["python"], names)
     reports: list[tuple[int, ...]] = []
-    late: list[tuple[int, int]] = []
+    late: list[tuple[int, int, str]] = []
+    at_once = set()
     for number, result in enumerate(names["q"].batches()):
         rows = result.reports.to_pylist()
         reports += [(number, row["window"]["id"], row.get("revision", 0), row["n"]) for row in rows]
-        late += [(row["time"], row["x"]) for row in result.late.to_pylist()]
+        found = [(row["time"], row["x"], row["late_reason"]) for row in result.late.to_pylist()]
+        late += found
+        at_once |= {number} if BEHIND in {reason for *_, reason in found} else set()
     assert sorted(reports) == sorted(
         (one["arrival"], one["id"], one["revision"], len(one["holds"])) for one in shown["reports"]
     )
-    assert sorted(late) == sorted((one["time"], one["x"]) for one in shown["events"] if one["late"])
+    assert sorted(late) == sorted(
+        (one["time"], one["x"], one["late"]) for one in shown["events"] if one["late"]
+    )
+    assert at_once == {number for number, event in enumerate(shown["events"]) if event["late"] == BEHIND}
 
 
 def test_the_python_prints_reports_corrections_and_late_events() -> None:

@@ -187,7 +187,8 @@ def test_a_combine_that_grows_on_a_sample_is_refused_before_anything_runs() -> N
 @pytest.mark.parametrize("column", ["amount", "line"])
 def test_a_combine_that_returns_more_fields_is_named(column: str) -> None:
     vary = sash.monoid(result=pa.int64())(Appending)
-    with pytest.raises(ArgumentError, match=r"^Appending\.combine returned 2 fields, but identity"):
+    message = r"^Appending\.combine returned 2 fields, but identity\(\) has 1\. "
+    with pytest.raises(ArgumentError, match=message):
         answer(n=vary(column))
 
 

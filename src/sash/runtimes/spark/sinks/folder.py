@@ -58,6 +58,11 @@ class FolderSink:
         return "a csv file" if self.format == "csv" else ""
 
     @property
+    def _is_plain(self) -> bool:
+        """Whether tasks may write some batches of it, where their rows and the place allow it."""
+        return self.format == "parquet" and not self.options
+
+    @property
     def identity(self) -> tuple[str, ...]:
         return "folder", resolved(self.path)
 
@@ -77,7 +82,7 @@ class FolderSink:
         spark, seen, execution = rows.sparkSession, Observation(), uuid4().hex[:12]
         place = f"{self.path}/{folder_of(batch)}/{execution}"
         counted = rows.observe(seen, F.count(F.lit(1)).alias(ROWS))
-        if self.format == "parquet" and not self.options:
+        if self._is_plain:
             # As tasks write them. Readers that are not Spark refuse a folder with two types of one column.
             spark.conf.set(TIMES, "TIMESTAMP_MICROS")
         counted.write.format(self.format).options(**self.options).save(place)
@@ -88,7 +93,7 @@ class FolderSink:
     def task_files(self, spark: SparkSession, batch: int, schema: pa.Schema) -> TaskFiles | None:
         """Where tasks write a batch of these rows, below a name of its own; None where Spark must write it:
         other formats than plain parquet, encrypted files, file systems that Python cannot open."""
-        if self.format != "parquet" or self.options:
+        if not self._is_plain:
             return None
         if self._by_tasks is None:
             root = self._manifests(spark).root

@@ -56,7 +56,7 @@ from sash.runtimes.spark.stateful.operator_stages import OperatorStage, Streamin
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import BatchFunction, Delivery
 from sash.runtimes.spark.streaming.epochs_or_state_store import epochs_for
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
-from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing
+from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing, least_rows
 from sash.runtimes.spark.streaming.hot_keys.handed_out_windows import HandedWindows
 from sash.runtimes.spark.streaming.interruption import brief_when_interrupted
 from sash.runtimes.spark.streaming.plan_of_checkpoint import settled
@@ -140,7 +140,7 @@ def start(
         skew=_assumed_skew(unsettled, bound) if elastic is None else None,
         executors=ExecutorDegree.of(spark) if epochs.executors else None, windows=windows,
         on_arrival=_answers_on_arrival(bound),
-        sharing=None if panes is None else KeySharing.of(panes, unsettled.parallelism),
+        sharing=None if panes is None else KeySharing(panes, least_rows(panes, unsettled.parallelism)),
     )  # fmt: skip
     query = start_run(run, source.arriving(stage), trigger=trigger, name=name)
     if elastic is not None:

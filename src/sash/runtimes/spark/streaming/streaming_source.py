@@ -48,7 +48,7 @@ from sash.runtimes.spark.session_requirements import require_streaming, shuffle_
 from sash.runtimes.spark.sql_folding.when_spark_folds import spark_fold
 from sash.runtimes.spark.streaming.epochs_or_state_store import why_session, why_state_store
 from sash.runtimes.spark.streaming.heartbeat import heartbeats
-from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import KeySharing, shared_panes
+from sash.runtimes.spark.streaming.hot_keys.choose_shared_keys import least_rows, shared_panes
 from sash.runtimes.spark.streaming.panes_before_shuffle import why_rows
 from sash.runtimes.spark.streaming.stateful_processor import WindowProcessor
 from sash.runtimes.spark.streaming.stateful_step import Emitted, answers_of
@@ -283,7 +283,7 @@ class StreamingSource:
 
     def _shared_in_words(self, bound: BoundQuery, *, epochs: bool) -> list[str]:
         panes = self.shared_look_backs(bound, self.epoch_buckets(bound)) if epochs else None
-        if panes is not None and isfinite(least := KeySharing.of(panes, self.parallelism).least):
+        if panes is not None and isfinite(least := least_rows(panes, self.parallelism)):
             return [
                 "under start(), look-backs of a key that has more rows than a task has on average, and at "
                 f"least {least:,}, in two batches: computed by {panes.shares} buckets, until it has fewer"

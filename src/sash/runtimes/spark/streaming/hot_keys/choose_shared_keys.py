@@ -58,6 +58,13 @@ def shared_panes(bound: BoundQuery, *, buckets: int) -> LookBackPanes | None:
     return panes
 
 
+def least_rows(panes: LookBackPanes, known: Parallelism) -> float:
+    """Of a key in a batch, from which on it may be shared. A user who has declared that no key is hot has
+    the last word: nothing is shared, and what is shared goes back to its owner."""
+    even = isinstance(known, Auto) and known.hottest is not None and known.hottest * panes.shares < 1
+    return inf if even else LEAST
+
+
 @dataclass
 class KeySharing:
     """The decisions of one run of a query. What is remembered besides the regimes may be lost: a restart
@@ -69,13 +76,6 @@ class KeySharing:
     """That were hot in the batch before."""
     _cold: dict[int, int] = field(default_factory=dict)
     """In how many batches after each other a key had few rows."""
-
-    @classmethod
-    def of(cls, panes: LookBackPanes, known: Parallelism) -> KeySharing:
-        """A user who has declared that no key is hot has the last word: nothing is shared, and what is
-        shared goes back to its owner."""
-        even = isinstance(known, Auto) and known.hottest is not None and known.hottest * panes.shares < 1
-        return cls(panes, inf if even else LEAST)
 
     @property
     def reach(self) -> int:
