@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings, strategies as st
 
+from sash.aggregation.kernels.compiler.numba_compilation import build
+from sash.aggregation.kernels.joins import pairs
 from sash.aggregation.kernels.joins.pair_order import pair_order
-from sash.aggregation.kernels.joins.pairs import candidates, first_at_least
+from sash.aggregation.kernels.joins.pairs import (
+    CandidateRanges,
+    candidates,
+    first_at_least,
+    matcher,
+    matches,
+)
 from sash.operators.joins.hash_band_or_matrix import Band, choose
 from sash.runtimes.spark.joins.join_routes import JoinRoute, grid
 from sash.runtimes.spark.packing.blocks import Sent
@@ -38,6 +48,51 @@ def test_oracle_candidates_are_exactly_the_rows_that_are_near(
     ]
     assert sorted(found) == near
     assert ranges.comparisons == len(near)
+
+
+def near(probe, i, stored, j):  # type: ignore[no-untyped-def]
+    return abs(probe[0][i] - stored[0][j]) <= 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(numbers, min_size=1, max_size=12),
+    st.lists(numbers, max_size=30),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=12),
+    st.integers(1, 5), st.integers(1, 8), st.integers(0, 3),
+)  # fmt: skip
+def test_oracle_pairs_are_those_of_all_ranges_whatever_the_tiles_and_the_room(
+    probes: list[int], stored: list[int], spans: list[tuple[int, int]], several: int, tile: int, room: int
+) -> None:
+    made = [(n % len(probes), *sorted(min(at, len(stored)) for at in span)) for n, span in enumerate(spans)]
+    columns = np.array(made, np.int64).reshape(-1, 3).T
+    ranges = CandidateRanges(*(column.copy() for column in columns))
+    one, two = np.array(probes, np.int64), np.array(stored, np.int64)
+    found, start = [], 0
+    with mock.patch.multiple(pairs, PROBES=several, TILE=tile):
+        kernel = matcher(near)
+        while start < len(made):
+            i, j, counts = np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(2, np.int64)
+            start = kernel((one,), (two,), *ranges, start, i, j, counts)
+            found += list(zip(i[: counts[0]].tolist(), j[: counts[0]].tolist(), strict=True))
+            room = max(2 * room, int(counts[1]))
+    assert sorted(found) == sorted(
+        (i, j) for i, lo, hi in made for j in range(lo, hi) if abs(probes[i] - stored[j]) <= 1
+    )
+
+
+def test_compiled_pairs_of_many_tiles_are_those_of_numpy() -> None:
+    draw = np.random.default_rng(5)
+    one, two = draw.integers(0, 20_000, 700), draw.integers(0, 20_000, 3 * pairs.TILE + 5)
+    lo, hi = np.sort(draw.integers(0, len(two), (2, len(one))), axis=0)
+    found = matches(build(matcher(near)), (one,), (two,), CandidateRanges(np.arange(len(one)), lo, hi))
+    expected = [
+        (i, int(lo[i]) + j)
+        for i in range(len(one))
+        for j in np.flatnonzero(np.abs(two[lo[i] : hi[i]] - one[i]) <= 1).tolist()
+    ]
+    assert len(expected) > 1024, "more than there is room for at first"
+    assert sorted(zip(*(column.tolist() for column in found), strict=True)) == expected
 
 
 @settings(deadline=None)

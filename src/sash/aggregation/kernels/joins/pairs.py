@@ -26,6 +26,9 @@ from sash.aggregation.kernels.compiler.numba_compilation import Kernel, kernel_o
 from sash.aggregation.kernels.compiler.template_words import Columns
 from sash.arrays import Array, Ints
 
+PROBES, TILE = 2**8, 2**14
+"""So many ranges are compared together, in tiles of so many stored rows: both stay in a core's cache."""
+
 
 class CandidateRanges(NamedTuple):
     """Stored rows lo[k] ≤ j < hi[k] are candidates of probe[k]."""
@@ -107,7 +110,7 @@ def first_at_least(ordered: Ints, value: int, lo: int, hi: int) -> int:
 def matches(
     kernel: Kernel, probe_columns: Columns, columns: Columns, ranges: CandidateRanges
 ) -> tuple[Ints, Ints]:
-    """The pairs (i, j) that hold, in the order of the ranges; `kernel` is built from a `matcher`."""
+    """The pairs (i, j) that hold, in some order; `kernel` is built from a `matcher`."""
     inputs = (
         tuple(map(read_only, probe_columns)), tuple(map(read_only, columns)), *map(read_only, ranges)
     )  # fmt: skip
@@ -128,23 +131,32 @@ def matcher(holds: Callable[..., Any]) -> Callable[..., Any]:
         probe_columns: Columns, columns: Columns, probe: Ints, lo: Ints, hi: Ints, start: int,
         found_i: Ints, found_j: Ints, counts: Ints,
     ) -> int:  # fmt: skip
-        """Fill found_i and found_j from range `start` on; answers with the range that has no room any more.
-        `counts` gets the number of pairs, and how many that range has."""
+        """Fill found_i and found_j from range `start` on; answers with the first range of the `PROBES` that
+        have no room any more. `counts` gets the number of pairs, and how many those have."""
         # The caller brings the room: a kernel that allocates takes twice as long to compile.
         count = 0
-        for k in range(start, len(probe)):
-            i, hits = probe[k], 0
-            for j in range(lo[k], hi[k]):
-                hits += holds(probe_columns, i, columns, j)
-            if hits == 0:
-                continue
-            if count + hits > len(found_i):
-                counts[0], counts[1] = count, hits
-                return k
-            for j in range(lo[k], hi[k]):
-                if holds(probe_columns, i, columns, j):
-                    found_i[count], found_j[count] = i, j
-                    count += 1
+        for first in range(start, len(probe), PROBES):
+            last, before, all_hits = min(first + PROBES, len(probe)), count, 0
+            # Ranges that overlap are visited in tiles, each by all of these probes.
+            begin, end, length = lo[first], hi[first], 0
+            for k in range(first, last):
+                begin, end, length = min(begin, lo[k]), max(end, hi[k]), length + hi[k] - lo[k]
+            tile = TILE if length > 2 * (end - begin) else max(end - begin, 1)
+            for at in range(begin, end, tile):
+                for k in range(first, last):
+                    i, low, high, hits = probe[k], max(lo[k], at), min(hi[k], at + tile), 0
+                    for j in range(low, high):
+                        hits += holds(probe_columns, i, columns, j)
+                    all_hits += hits
+                    if hits == 0 or before + all_hits > len(found_i):
+                        continue
+                    for j in range(low, high):
+                        if holds(probe_columns, i, columns, j):
+                            found_i[count], found_j[count] = i, j
+                            count += 1
+            if before + all_hits > len(found_i):
+                counts[0], counts[1] = before, all_hits
+                return first
         counts[0] = count
         return len(probe)
 

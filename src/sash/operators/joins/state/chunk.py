@@ -105,6 +105,11 @@ class Index:
         self._numbering = Lock()
 
     @property
+    def is_time_alone(self) -> bool:
+        """Whether rows have no code but their times: all are compared with all."""
+        return not (self._strategy.groups or self._strategy.bands)
+
+    @property
     def compares_time(self) -> bool:
         """Whether candidates may be too far apart in time, so that the matcher must look."""
         return len(self._strategy.bands) > 1

@@ -8,9 +8,8 @@ This is ScaleJoin's rule (Gulisano, Nikolakopoulos, Papatriantafilou, Tsigas): p
 because a row is stored exactly once, whatever the number of shares. Shares know nothing of each other, so
 that any threads may work on them, each at its own pace; the kernels release Python's lock.
 
-A share keeps its rows in chunks that grow as in a binary counter. So rows are sorted again a logarithmic
-number of times, and chunks are few. `expire` evicts: it drops the chunks that are too old as a whole. What
-is too old, `_expired` in `joins/join_operator.py` decides.
+A share keeps its rows in chunks (`side_chunks.py`). `expire` evicts: what is too old, `_expired` in
+`joins/join_operator.py` decides.
 
 The rows of a side that an outer join keeps are all archived, also those that can match no row, and followed
 until they have met one (`unmatched_rows.py`).
@@ -28,8 +27,8 @@ from sash.arrays import Ints
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.joins.matcher import Matcher
 from sash.operators.joins.state.archive import Archive, Rows
-from sash.operators.joins.state.binary_counter import carries
 from sash.operators.joins.state.chunk import Chunk, Index
+from sash.operators.joins.state.side_chunks import RowsInTime, SideChunks, SortedChunks
 from sash.operators.joins.state.unmatched_rows import UnmatchedRows
 from sash.operators.threads import in_threads
 from sash.operators.windows.ranges import NEVER
@@ -37,12 +36,6 @@ from sash.semantics.expression import Side
 
 Pairs = tuple[Ints, Ints]
 """The places of left and of right rows that match."""
-
-SCANNED, INDEXED = 2**14, 2**19
-"""The most rows of a chunk: one that is compared as a whole should stay in a core's cache, one that is
-searched should be large."""
-SMALL = 2**10
-"""Chunks up to this size are merged at once: to call a kernel costs more."""
 
 
 def longest_chunk(bound: BoundJoin) -> int:
@@ -64,50 +57,31 @@ class NewRows:
 class JoinShare:
     """A part of the stored rows of both sides, in codes of one index."""
 
-    def __init__(self, index: Index, most_rows: int, longest: int) -> None:
+    def __init__(self, index: Index, longest: int) -> None:
         self.index = index
-        self._most_rows, self._longest = most_rows, longest
-        self.chunks: dict[Side, list[Chunk]] = {side: [] for side in Side}
+        self.chunks: dict[Side, SideChunks] = {
+            side: RowsInTime() if index.is_time_alone else SortedChunks(longest) for side in Side
+        }
         self.expired = -NEVER
         """Rows before this time meet nobody any more."""
         self.comparisons = 0
         """How many pairs of rows the predicate was computed for."""
 
     def __len__(self) -> int:
-        return sum(len(chunk) for chunks in self.chunks.values() for chunk in chunks)
-
-    def store(self, side: Side, rows: Chunk) -> None:
-        """Store rows that are in the order of time, in pieces that are not too large."""
-        for start in range(0, len(rows), self._most_rows):
-            piece = np.arange(start, min(start + self._most_rows, len(rows)))
-            self._append(side, rows.take(piece).in_order())
-
-    def _append(self, side: Side, chunk: Chunk) -> None:
-        chunks = self.chunks[side]
-        chunks.append(chunk)
-        while len(chunks) > 1 and self._are_to_merge(*chunks[-2:]):
-            chunks[-2:] = [Chunk.merged(chunks[-2:])]
-
-    def _are_to_merge(self, older: Chunk, newer: Chunk) -> bool:
-        together = len(older) + len(newer)
-        span = max(older.newest, newer.newest) - min(older.oldest, newer.oldest)
-        if older.clean != newer.clean or not carries(len(older), len(newer), small=SMALL):
-            return False
-        # A chunk is let go of as a whole: one that spans a long time would hold on to what has expired.
-        return together <= self._most_rows and span <= self._longest
+        return sum(map(len, self.chunks.values()))
 
     def expire(self, before: int) -> None:
-        """Let go of the chunks that hold no row of this time or later."""
+        """Let go of rows of before this time."""
         self.expired = max(self.expired, before)
-        for side, chunks in self.chunks.items():
-            self.chunks[side] = [chunk for chunk in chunks if chunk.newest >= before]
+        for chunks in self.chunks.values():
+            chunks.expire(before)
 
     def recode(self, index: Index, archives: Mapping[Side, Archive]) -> None:
         """Go over to the codes of another index."""
         self.index = index
         for side, chunks in self.chunks.items():
-            held = [chunk.take(np.flatnonzero(chunk.time >= self.expired)) for chunk in chunks]
-            self.chunks[side] = [self._recoded(chunk, side, archives[side]) for chunk in held if len(chunk)]
+            assert isinstance(chunks, SortedChunks), "times are no codes that change"
+            chunks.rewrite(partial(self._recoded, side=side, archive=archives[side]), since=self.expired)
 
     def _recoded(self, chunk: Chunk, side: Side, archive: Archive) -> Chunk:
         found = archive.at(chunk.place)
@@ -125,8 +99,7 @@ class JoinStore:
         self.unmatched = {side: UnmatchedRows() for side in bound.join.kept}
         self._index = Index(bound)
         self._matcher = Matcher(bound, self.archives, compares_time=self._index.compares_time)
-        most_rows = SCANNED if bound.strategy.how == "join matrix" else INDEXED
-        self.shares = [JoinShare(self._index, most_rows, longest_chunk(bound)) for _ in range(shares)]
+        self.shares = [JoinShare(self._index, longest_chunk(bound)) for _ in range(shares)]
 
     @property
     def stored(self) -> int:
@@ -212,7 +185,7 @@ class JoinStore:
         share = self.shares[number]
         for chunk in arrival.stored[side]:
             turn = np.flatnonzero(chunk.place % len(self.shares) == number)
-            share.store(side, chunk if len(turn) == len(chunk) else chunk.take(turn))
+            share.chunks[side].add(chunk if len(turn) == len(chunk) else chunk.take(turn))
 
     def _probe(self, share: JoinShare, side: Side, probes: Sequence[Chunk]) -> list[Pairs]:
         found = []
