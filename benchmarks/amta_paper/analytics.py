@@ -193,7 +193,7 @@ def _table(lines: dict[str, Series], evicted: dict[str, float], sizes: Analytics
         for each, line in lines.items():
             place = each.partition(", ")[2]
             here.append(f"{line.ys[at]:,.0f}" + f" ({place})" * bool(place))
-        gone = f"{evicted[name]:.3g} elements leave with an update"
+        gone = f"elements that leave with an update: {evicted[name]:.3g}"
         if not evicted[name]:
             gone = (
                 "no element leaves with the timed updates, so that bulk evictions save nothing, and an "

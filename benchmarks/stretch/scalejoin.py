@@ -89,7 +89,7 @@ def single_threaded(window: int, rate: int, seconds: int) -> float:
 
 
 def measure(*, quick: bool, rounds: int) -> tuple[PaperTable, Joined]:
-    window, rate, seconds = (6, 200, 2) if quick else (WINDOW, 400, 10)
+    window, rate, seconds = (6, 200, 2) if quick else (WINDOW, 400, 100)
     found, streams = Joined(window), scale_join_streams()
     found.comparisons["1T"] = single_threaded(window, rate, seconds)
     with setup(scale_join(window), 2, 2, sources=SOURCES, clock=time.thread_time) as elastic:

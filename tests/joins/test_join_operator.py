@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sash.errors import CorruptValue, SashWarning
+from sash.operators.joins import matcher
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.joins.bounded_join import join_tables
 from sash.operators.joins.join_operator import JoinOperator
@@ -55,6 +57,18 @@ def test_oracle_whole_inputs_give_the_pairs_of_the_definition_in_order(
     (whole,) = [JoinBatch(*([a for b in given for a in b.arrivals(side)] for side in Side))]
     answer = answered(join, given, shares=data.draw(st.integers(1, 4)))
     # Rows without a time have no ordinal in the definition, and one as rows of a table.
+    assert numbers_in(answer) == numbers_of(expected(join, [whole]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_oracle_python_judges_so_many_candidates_at_a_time(data: st.DataObject) -> None:
+    keys = data.draw(st.booleans())
+    join = bound(INTERPRETED["words"], within=data.draw(st.integers(0, 12)), keys=keys)
+    given = data.draw(batches(keys=keys, nulls=False))
+    (whole,) = [JoinBatch(*([a for b in given for a in b.arrivals(side)] for side in Side))]
+    with mock.patch.object(matcher, "JUDGED", data.draw(st.integers(1, 9))):
+        answer = answered(join, given, shares=1)
     assert numbers_in(answer) == numbers_of(expected(join, [whole]))
 
 

@@ -64,3 +64,20 @@ def test_rows_in_time_are_one_chunk_whose_room_is_at_most_four_times_what_it_hol
         base = chunk.place.base
         assert base is not None
         assert len(base) <= max(4 * len(chunk), SMALL)
+
+
+def test_the_room_of_a_burst_is_given_back() -> None:
+    held = RowsInTime()
+    held.add(rows(0, np.zeros(100_000, np.int64)))
+    (burst,) = held
+    held.add(rows(100_000, np.full(10, 5)))
+    held.expire(1)
+    (chunk,) = held
+    assert chunk.place.tolist() == list(range(100_000, 100_010))
+    assert chunk.place.base is not None
+    assert len(chunk.place.base) <= SMALL
+    assert len(burst) == 100_000, "whoever is at work goes on with what it has"
+    held.expire(6)
+    assert list(held) == []
+    held.add(rows(100_010, np.full(3, 7)))
+    assert [chunk.place.tolist() for chunk in held] == [[100_010, 100_011, 100_012]]

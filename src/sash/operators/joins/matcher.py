@@ -37,12 +37,13 @@ from sash.operators.predicates.predicate_kinds import (
     within_limit,
     without_nulls,
 )
-from sash.operators.windows.numbering import numbered
 from sash.semantics.expression import TRUE, Column, Side, columns_of
 from sash.semantics.join import PredicateRow, pair_matches
 
 PairPositions = tuple[Ints, Ints]
 
+JUDGED = 2**17
+"""Candidates that Python judges at a time: a hundred bytes each."""
 _FUNCTION_LIMIT = 2**31
 """Integers of a function's text are at most this large: a product of two fits."""
 
@@ -148,22 +149,27 @@ class Matcher:
     def _matches_in_python(
         self, probe: Chunk, side: Side, stored: Chunk, ranges: CandidateRanges
     ) -> PairPositions:
-        """Evaluate every candidate in Python; none that is too old to be in the archives any more."""
-        candidate, number = numbered(ranges.hi - ranges.lo)
-        i, j = ranges.probe[candidate], ranges.lo[candidate] + number
+        """Evaluate every candidate in Python, so many at a time, each of which is an object; none that is
+        too old to be in the archives any more."""
+        ends = np.cumsum(ranges.hi - ranges.lo)
+        found = [(ranges.probe[:0], ranges.lo[:0])]
+        for start in range(0, ranges.comparisons, JUDGED):
+            candidate = np.arange(start, min(start + JUDGED, ranges.comparisons))
+            of = np.searchsorted(ends, candidate, side="right")
+            i, j = ranges.probe[of], ranges.hi[of] - (ends[of] - candidate)
+            found.append(self._judged(probe, side, stored, i, j))
+        i, j = (np.concatenate(column) for column in zip(*found, strict=True))
+        return i, j
+
+    def _judged(self, probe: Chunk, side: Side, stored: Chunk, i: Ints, j: Ints) -> PairPositions:
         if self._within >= 0:
             near = np.abs(probe.time[i] - stored.time[j]) <= self._within
             i, j = i[near], j[near]
         rows = (self._rows(side, probe.place[i]), self._rows(side.other, stored.place[j]))
         lefts, rights = rows if side is Side.LEFT else rows[::-1]
-        found = np.array(
-            [
-                pair_matches(self._join.where, left, right)
-                for left, right in zip(lefts, rights, strict=True)
-            ],
-            bool,
-        )
-        return i[found], j[found]
+        judged = [pair_matches(self._join.where, *pair) for pair in zip(lefts, rights, strict=True)]
+        holds = np.array(judged, np.bool_)
+        return i[holds], j[holds]
 
     def _rows(self, side: Side, places: Ints) -> list[PredicateRow]:
         """The rows at these places, each looked up once."""

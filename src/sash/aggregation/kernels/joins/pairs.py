@@ -28,6 +28,8 @@ from sash.arrays import Array, Ints
 
 PROBES, TILE = 2**8, 2**14
 """So many ranges are compared together, in tiles of so many stored rows: both stay in a core's cache."""
+RARE = 2**12
+"""There is room at first for one match in so many comparisons."""
 
 
 class CandidateRanges(NamedTuple):
@@ -114,7 +116,8 @@ def matches(
     inputs = (
         tuple(map(read_only, probe_columns)), tuple(map(read_only, columns)), *map(read_only, ranges)
     )  # fmt: skip
-    parts, start, room = [], 0, 1024
+    # Room that is not used costs nothing; where there is too little, comparisons are made again.
+    parts, start, room = [], 0, min(max(ranges.comparisons // RARE, 2**10), 2**20)
     while start < len(ranges.probe):
         found, counts = (np.empty(room, np.int64), np.empty(room, np.int64)), np.zeros(2, np.int64)
         start = kernel(*inputs, start, *found, counts)
@@ -137,11 +140,12 @@ def matcher(holds: Callable[..., Any]) -> Callable[..., Any]:
         count = 0
         for first in range(start, len(probe), PROBES):
             last, before, all_hits = min(first + PROBES, len(probe)), count, 0
-            # Ranges that overlap are visited in tiles, each by all of these probes.
             begin, end, length = lo[first], hi[first], 0
             for k in range(first, last):
                 begin, end, length = min(begin, lo[k]), max(end, hi[k]), length + hi[k] - lo[k]
-            tile = TILE if length > 2 * (end - begin) else max(end - begin, 1)
+            # Long ranges are visited in tiles, each by all of these probes; short ones lie in few tiles.
+            tiles = (end - begin) // TILE + 1
+            tile = TILE if 16 * tiles * (last - first) < length else max(end - begin, 1)
             for at in range(begin, end, tile):
                 for k in range(first, last):
                     i, low, high, hits = probe[k], max(lo[k], at), min(hi[k], at + tile), 0

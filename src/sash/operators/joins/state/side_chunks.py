@@ -128,6 +128,7 @@ class GrowingChunk:
         return [array[self._begin : self._end] for array in self._arrays]
 
     def add(self, rows: Chunk) -> None:
+        assert not len(self) or rows.time[0] >= self._arrays[1][self._end - 1], "rows go back in time"
         new = [rows.place, rows.time, rows.code, rows.second, *rows.columns]
         if not self._arrays or self._end + len(rows) > len(self._arrays[0]):
             self._make_room(len(rows), new)
@@ -149,6 +150,8 @@ class GrowingChunk:
         if len(self):
             time = self._arrays[1]
             self._begin += int(np.searchsorted(time[self._begin : self._end], before))
+        if self._arrays and len(self._arrays[0]) > max(8 * len(self), SMALL):
+            self._make_room(0, self._arrays)  # a burst has passed
 
 
 class ChunkInTime(Chunk):

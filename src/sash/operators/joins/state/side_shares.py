@@ -74,7 +74,7 @@ class JoinShare:
         """Let go of rows of before this time."""
         self.expired = max(self.expired, before)
         for chunks in self.chunks.values():
-            chunks.expire(before)
+            chunks.expire(self.expired)
 
     def recode(self, index: Index, archives: Mapping[Side, Archive]) -> None:
         """Go over to the codes of another index."""
