@@ -16,8 +16,8 @@ from sash.display import tables
 from sash.errors import ArgumentError, Unsupported
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin, BoundSide
-from sash.operators.patterns.cores import available_cores
 from sash.operators.patterns.declared import Pattern, WinSeq
+from sash.operators.threads import available_cores
 from sash.planner.auto_declaration import Auto, require_parallelism
 from sash.planner.explain.explanation import VERSION
 from sash.planner.explain.explanation_text import RUNTIMES, named, numbered_lines, sections

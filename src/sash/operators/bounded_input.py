@@ -7,8 +7,8 @@ The answer is that of `semantics.reference` for a single batch.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +27,7 @@ from sash.operators.folding.values import Evaluator, evaluated
 from sash.operators.kinds.look_back import LookBackKind
 from sash.operators.late_rows import UNTIMED, late_rows
 from sash.operators.step_counter import counted
+from sash.operators.threads import in_threads
 from sash.operators.windows.ranges import Ranges
 from sash.operators.windows.windowers import misfits_of, window_ranges
 from sash.semantics.event import Order
@@ -94,12 +95,11 @@ def _in_threads(
 ) -> list[_AnswerPart]:
     # Over nothing first: what has to be compiled is compiled before the threads meet there.
     empty = _over(bound, arranged.layout(0, 0), horizon, evaluate)
-    with ThreadPoolExecutor(shares, thread_name_prefix="sash") as executor:
-        jobs = [
-            executor.submit(_over_slots, bound, arranged, slots, horizon, evaluate)
-            for slots in pairwise(balanced(arranged.offsets, shares))
-        ]
-        return [job.result() for job in counted(jobs)] or [empty]
+    work = [
+        partial(_over_slots, bound, arranged, slots, horizon, evaluate)
+        for slots in pairwise(balanced(arranged.offsets, shares))
+    ]
+    return in_threads(work, steps=True) or [empty]
 
 
 def _over_slots(

@@ -33,7 +33,8 @@ ASSUMED_KEYS = 1_000
 def facts_of_table(bound: BoundQuery, table: pa.Table, auto: Auto) -> EventFacts:
     """Of a table in this process."""
     rows = table.num_rows
-    keys, hottest = _keys(bound, table.take(pa.array(_spread(rows))), rows)
+    sample = table.select([bound.time, *bound.keys]).take(pa.array(_spread(rows)))
+    keys, hottest = _keys(bound, sample, rows)
     known: FactsFrom = "counted" if rows <= SAMPLE else "sampled"
     return _overridden(EventFacts(rows, keys, hottest, _span(bound, table), known), auto)
 

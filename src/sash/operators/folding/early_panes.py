@@ -11,8 +11,8 @@ Two blocks may both hold a part of one pane: to the query over panes these are t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from sash.operators.bound_query import BoundQuery
 from sash.operators.columns.coded_keys import key_codes
 from sash.operators.columns.times import from_integers
 from sash.operators.folding.panes import Panes, group_by
+from sash.operators.threads import in_threads
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,9 @@ class Early:
         first = folded_block(panes, *next(blocks))
         if first.num_rows * self.gain > min(self.block, len(times)):
             return None
-        if self.workers == 1:
-            others = [folded_block(panes, *block) for block in blocks]
-        else:
-            with ThreadPoolExecutor(self.workers, thread_name_prefix="sash") as executor:
-                others = [
-                    job.result()
-                    for job in [executor.submit(folded_block, panes, *block) for block in blocks]
-                ]
+        others = in_threads(
+            [partial(folded_block, panes, *block) for block in blocks], workers=self.workers
+        )
         return panes.folded, pa.concat_tables([first, *others]).combine_chunks()
 
 

@@ -1,17 +1,9 @@
-"""How many workers can be at work on this machine at the same time."""
+"""How many processes can be at work on this machine at the same time."""
 
 from __future__ import annotations
 
-import os
-
 from sash.operators.patterns.declared import Pattern, busy_workers
-
-
-def available_cores() -> int:
-    """Those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+from sash.operators.threads import available_cores
 
 
 def processes_of(pattern: Pattern) -> int:

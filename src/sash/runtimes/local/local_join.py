@@ -10,7 +10,7 @@ import pyarrow as pa
 from sash.operators.joins.asof.bound_asof import BoundAsof
 from sash.operators.joins.bound_join import BoundJoin
 from sash.operators.joins.bounded_join import join_tables, untimed
-from sash.operators.patterns.cores import available_cores
+from sash.operators.threads import available_cores
 from sash.runtimes.local.local_source import LocalSource
 from sash.semantics.expression import Side
 

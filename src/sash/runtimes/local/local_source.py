@@ -12,10 +12,10 @@ from sash.operators.bound_query import BoundLatest, BoundQuery, BoundWhole
 from sash.operators.bounded_input import answer
 from sash.operators.folding.early_panes import Early
 from sash.operators.folding.values import Evaluator, evaluated
-from sash.operators.patterns.cores import available_cores
-from sash.operators.patterns.declared import KeyFarm, WinSeq, pane_workers
-from sash.operators.patterns.evaluate import evaluator, in_processes, interpreted_of, workers_of
+from sash.operators.patterns.declared import KeyFarm, WinSeq, busy_workers, pane_workers
+from sash.operators.patterns.evaluate import evaluator, interpreted_of, workers_of
 from sash.operators.step_counter import watched
+from sash.operators.threads import available_cores
 from sash.planner.auto_declaration import AUTO, Auto, Parallelism
 from sash.planner.costs.constants import costs
 from sash.planner.facts import Facts
@@ -108,9 +108,10 @@ class LocalSource:
         plan = None if declared is not None else self.plan(bound)
         pattern = declared if plan is None else plan.pattern
         assert pattern is not None  # buckets are Spark's
-        if plan is not None and plan.facts.cores > 1 and interpreted_of(bound):
+        interpreted = bool(interpreted_of(bound))
+        if plan is not None and plan.facts.cores > 1 and interpreted:
             return InterpretedFirst(interpreted_facts(plan.facts, bound), costs(), pattern=pattern), 1
-        processes = in_processes(pattern, bound) and not isinstance(bound, BoundLatest)
+        processes = interpreted and busy_workers(pattern) > 1 and not isinstance(bound, BoundLatest)
         if isinstance(pattern, KeyFarm) and isinstance(pattern.held, WinSeq) and not processes:
             return evaluated, pattern.degree
         return evaluator(pattern), 1
