@@ -68,12 +68,13 @@ class ManifestRuns:
         self._files = files
 
     def find(self, batch: int) -> Manifest | None:
-        while True:
-            names = self._files.sizes()
-            runs = [_run(level, batch // FAN**level) for level in range(1, LEVELS + 1)]
-            found = [self._read(name) for name in runs if name in names]
-            if None not in found:  # else one is in another meanwhile
-                return next((run[batch] for run in found if run and batch in run), None)
+        """By the names of the runs that may have it: a query looks with each batch, in a folder that grows
+        as long as it runs, so nothing is listed. The lowest level first: what leaves one is in the next."""
+        for level in range(1, LEVELS + 1):
+            found = self._read(_run(level, batch // FAN**level))
+            if found is not None and batch in found:
+                return found[batch]
+        return None
 
     def every(self) -> ManifestOfBatch:
         """All manifests; Moved when the runs have changed meanwhile."""
