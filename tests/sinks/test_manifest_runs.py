@@ -144,7 +144,13 @@ def test_whoever_looks_between_any_two_changes_sees_all_that_is_published(
 ) -> None:
     for step in range(changes_of(spark, tmp_path / "whole")):
         driver, seen = Driver(spark, tmp_path / str(step)), list[list[tuple[int, str]]]()
-        with before_change(step, lambda d=driver, s=seen: s.append(d.published)):
+
+        def look(driver: Driver = driver, seen: list[list[tuple[int, str]]] = seen) -> None:
+            seen.append(driver.published)
+            later = [(one.batch, one.execution) for one in driver.manifests.published(since=3)]
+            assert later == seen[0][3:]
+
+        with before_change(step, look):
             driver.run(range(STEPS))
         assert seen == [[(batch, "first") for batch in range(len(seen[0]))]], step
 
