@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 CHANGES = ("write", "create", "rename", "remove")
+LOOKS = ("read", "sizes", "names", "exists")
 BATCHES, STEPS = 14, 10
 """How many are published; and where each change of a file is looked at."""
 
@@ -41,21 +43,24 @@ def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def before_change(number: int, happens: Callable[[], None]) -> Iterator[list[str]]:
-    """Something happens once, before that change of a file; yields the changes so far."""
-    changes: list[str] = []
+def before_change(
+    number: int, happens: Callable[[], None], *, names: tuple[str, ...] = CHANGES
+) -> Iterator[list[str]]:
+    """Something happens once, before that change of a file; yields the changes so far. With other `names`,
+    before that look."""
+    calls: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        for name in CHANGES:
-            patch.setattr(HadoopFolder, name, _hooked(name, number, happens, changes))
-        yield changes
+        for name in names:
+            patch.setattr(HadoopFolder, name, _hooked(name, number, happens, calls))
+        yield calls
 
 
-def _hooked(name: str, number: int, happens: Callable[[], None], changes: list[str]) -> Any:
+def _hooked(name: str, number: int, happens: Callable[[], None], calls: list[str]) -> Any:
     plain = getattr(HadoopFolder, name)
 
     def changed(folder: HadoopFolder, *given: Any) -> Any:
-        changes.append(name)
-        if len(changes) == number + 1:
+        calls.append(name)
+        if len(calls) == number + 1:
             happens()
         return plain(folder, *given)
 
@@ -139,9 +144,47 @@ def test_whoever_looks_between_any_two_changes_sees_all_that_is_published(
 ) -> None:
     for step in range(changes_of(spark, tmp_path / "whole")):
         driver, seen = Driver(spark, tmp_path / str(step)), list[list[tuple[int, str]]]()
-        with before_change(step, lambda d=driver, s=seen: s.append(d.published)):
+
+        def look(driver: Driver = driver, seen: list[list[tuple[int, str]]] = seen) -> None:
+            seen.append(driver.published)
+            later = [(one.batch, one.execution) for one in driver.manifests.published(since=3)]
+            assert later == seen[0][3:]
+
+        with before_change(step, look):
             driver.run(range(STEPS))
         assert seen == [[(batch, "first") for batch in range(len(seen[0]))]], step
+
+
+@pytest.mark.parametrize("begun", [2, 6])
+def test_a_batch_is_found_while_its_manifest_moves(spark: SparkSession, tmp_path: Path, begun: int) -> None:
+    """It is single or in run 1-0 when the look begins, and in run 2-0 before the next file is read."""
+    for step in range(3):
+        driver = Driver(spark, tmp_path / str(step))
+        driver.run(range(begun))
+        assert "runs/2-0" not in files(tmp_path / str(step))
+        with before_change(step, partial(driver.run, range(begun, BATCHES)), names=("read",)) as looks:
+            assert driver.manifests.read(0) == manifest(0), step
+        assert ("runs/2-0" in files(tmp_path / str(step))) == (len(looks) > step), step
+
+
+def test_a_batch_is_published_at_the_same_cost_however_many_were_before_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Runs of the highest level are put together no more: a query of years has thousands of them."""
+
+    def looks(path: Path, batch: int) -> list[str]:
+        manifests = Manifests(spark, str(path))
+        with before_change(-1, kill, names=LOOKS) as made:
+            assert manifests.publish(manifest(batch))
+        return made
+
+    runs = tmp_path / "old" / "_sash" / "runs"
+    runs.mkdir(parents=True)
+    for index in range(3_000):
+        (runs / f"2-{index}").touch()
+    batch = 3_000 * manifest_runs.FAN**manifest_runs.LEVELS
+    found = looks(tmp_path / "old", batch)
+    assert found == looks(tmp_path / "new", 0) == ["read"] * manifest_runs.LEVELS
 
 
 @pytest.mark.soak

@@ -23,6 +23,7 @@ from sash.runtimes.spark.sinks import manifest_runs
 from sash.runtimes.spark.sinks.manifests import Manifest, Manifests, folder_of
 from sash.runtimes.spark.sinks.protocol import BATCH, Reads, writer_of
 from sash.runtimes.spark.sinks.task_files import TaskFiles, WrittenFile, as_spark_writes, codec_of
+from sash.semantics.durations import whole_number
 
 ROWS = "rows"
 CODEC = "spark.sql.parquet.compression.codec"
@@ -153,7 +154,11 @@ class FolderSink:
 
 
 def published(
-    path: str | PathLike[str], *, format: str = "parquet", spark: SparkSession | None = None
+    path: str | PathLike[str],
+    *,
+    since: int = 0,
+    format: str = "parquet",
+    spark: SparkSession | None = None,
 ) -> DataFrame:
     """The rows of all batches that a query has published in a folder, with their batch number in `batch`.
 
@@ -162,18 +167,29 @@ def published(
     `CorruptValue`, a folder with batches of two queries `DifferentQuery`, one without any rows yet
     `ArgumentError`, since nothing there has their columns. A column that was added later is
     null in earlier rows.
+
+    since: the first batch that is read. Those before it are not looked at, so that a program that follows a
+        query pays for what is new alone: `sash.published("out", since=last + 1)`. Where nothing is new, no
+        row is returned, under the columns of the newest batch. Without `since` the folder of every batch
+        is listed; a query with a batch per second has 2.6 million of them after a month.
     """
+    first = whole_number(since)
+    if first is None or first < 0:
+        raise ArgumentError("since", since, "the number of a batch, 0 or more")
     session, root = require_session(spark), fspath(path)
     manifests = Manifests(session, root)
-    found = manifests.published()
-    for one in found:
-        manifests.require_writer(one, found[0].writer)
-        manifests.require_whole(one)
-    files = [f"{root}/{one.folder}/{name}" for one in found for name in one.files]
+    found = manifests.published(first)
+    # Where there are none, the newest batch has the columns.
+    shown = found or [one for one in [manifests.newest()] if one is not None]
+    for one in shown:
+        manifests.require_writer(one, shown[0].writer)
+    manifests.require_whole(shown)
+    files = [f"{root}/{one.folder}/{name}" for one in shown for name in one.files]
     if not files:
         raise ArgumentError(
             "path", root, "a folder in which a query has published rows", hint=manifests.why_nothing()
         )
     # An aggregate may be younger than the first batch, and Spark would read the columns of that one only.
     reading = session.read.format(format).option("basePath", root).option("mergeSchema", "true")
-    return reading.load(files)
+    rows = reading.load(files)
+    return rows if found else rows.limit(0)

@@ -68,25 +68,28 @@ class ManifestRuns:
         self._files = files
 
     def find(self, batch: int) -> Manifest | None:
-        while True:
-            names = self._files.sizes()
-            runs = [_run(level, batch // FAN**level) for level in range(1, LEVELS + 1)]
-            found = [self._read(name) for name in runs if name in names]
-            if None not in found:  # else one is in another meanwhile
-                return next((run[batch] for run in found if run and batch in run), None)
+        """By the names of the runs that may have it: a query looks with each batch, in a folder that grows
+        as long as it runs, so nothing is listed. The lowest level first: what leaves one is in the next."""
+        for level in range(1, LEVELS + 1):
+            found = self._read(_run(level, batch // FAN**level))
+            if found is not None and batch in found:
+                return found[batch]
+        return None
 
-    def every(self) -> ManifestOfBatch:
-        """All manifests; Moved when the runs have changed meanwhile."""
+    def every(self, since: int = 0) -> ManifestOfBatch:
+        """The manifests of this batch and of those after it; Moved when the runs have changed meanwhile."""
         every: ManifestOfBatch = {}
         for level, index in self._listed():
+            if _end(level, index) <= since:
+                continue
             found = self._read(_run(level, index))
             if found is None:
                 raise Moved
             every |= found
-        return every
+        return {batch: one for batch, one in every.items() if batch >= since}
 
     def newest(self) -> Manifest | None:
-        level, index = max(self._listed(), key=lambda run: (run[1] + 1) * FAN ** run[0], default=(0, 0))
+        level, index = max(self._listed(), key=lambda run: _end(*run), default=(0, 0))
         found = self._read(_run(level, index)) if level else None
         return found[max(found)] if found else None
 
@@ -147,7 +150,7 @@ class ManifestRuns:
 
     def _listed(self) -> list[tuple[int, int]]:
         """Level and index, the lowest level first: what leaves one is in the next."""
-        pairs = (name.partition("-") for name in self._files.sizes() if name[:1].isdecimal())
+        pairs = (name.partition("-") for name in self._files.names() if name[:1].isdecimal())
         return sorted((int(level), int(index)) for level, _, index in pairs if index.isdecimal())
 
     def _read_of(self, level: int, index: int) -> ManifestOfBatch | None:
@@ -173,6 +176,11 @@ def manifests_in(name: str, data: bytes) -> ManifestOfBatch:
 
 def _run(level: int, index: int) -> str:
     return f"{level}-{index}"
+
+
+def _end(level: int, index: int) -> int:
+    """The first batch after those of the run."""
+    return int((index + 1) * FAN**level)
 
 
 def _of(manifests: Iterable[Manifest | None]) -> ManifestOfBatch:

@@ -16,6 +16,8 @@ removes what it has written. Names that begin with an underscore are hidden from
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -32,6 +34,10 @@ FOLDER, RUNS = "_sash", "runs"
 WRITER = "writer"
 LOOKS = 100
 """How often a reader begins again when manifests were put together meanwhile."""
+LISTED_AT_ONCE = 16
+"""Batches whose files are listed at the same time: an object store takes its time for each."""
+BEFORE_AN_ERROR = 1_024
+"""Batches that are listed in vain at most when one of them is not whole."""
 
 
 class Manifests:
@@ -80,14 +86,15 @@ class Manifests:
             read=lambda batch: self._single(batch, strict=True), remove=self._files.remove,
         )  # fmt: skip
 
-    def published(self) -> list[Manifest]:
-        """All that are done, in order. Only the newest can have been cut short by a crash."""
+    def published(self, since: int = 0) -> list[Manifest]:
+        """All from this batch on that are done, in order. Only the newest can have been cut short by a
+        crash."""
         for _ in range(LOOKS):
-            numbers = self._numbers()
+            numbers = [number for number in self._numbers() if number >= since]
             singles = {number: self._single(number, strict=number != numbers[-1]) for number in numbers}
             with suppress(Moved):
                 # Runs last, and against singles they win: what is in a run was there first.
-                every = singles | self._runs.every()
+                every = singles | self._runs.every(since)
                 if any(every[number] is None for number in numbers[:-1]):
                     raise Moved
                 return [found for _, found in sorted(every.items()) if found is not None]
@@ -99,8 +106,14 @@ class Manifests:
         found = next((found for found in every if found is not None), None)
         return self._runs.newest() if found is None else found
 
-    def require_whole(self, manifest: Manifest) -> None:
-        """CorruptValue unless the files are there as they were published."""
+    def require_whole(self, found: Sequence[Manifest]) -> None:
+        """CorruptValue unless the files of all of them are there as they were published."""
+        with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+            for start in range(0, len(found), BEFORE_AN_ERROR):
+                for _ in pool.map(self._require_whole, found[start : start + BEFORE_AN_ERROR]):
+                    pass
+
+    def _require_whole(self, manifest: Manifest) -> None:
         sizes = self.root.within(manifest.folder).sizes()
         for name, size in manifest.files.items():
             if sizes.get(name) != size:
