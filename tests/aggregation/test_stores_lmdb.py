@@ -18,6 +18,7 @@ from sash.aggregation.stores import lmdb_environment as environment
 from sash.errors import ArgumentError, CorruptValue, EpochError, StoreError
 from sash.runtimes.spark.epochs.store_of_state import OpenStores, StateLocation
 from sash.stores import LMDB
+from tests.aggregation.forks import in_child
 
 SMALL = 1 << 16
 
@@ -27,19 +28,6 @@ def filled(path: Path, **options: object) -> LMDB:
     store.put_many({b"a": b"1", b"b": b"2"})
     store.commit(0)
     return store
-
-
-def in_child(work) -> int:
-    """Run `work` in a forked child; its exit status shows whether it raised."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_a_store_that_is_closed_and_opened_again_is_where_it_was(tmp_path: Path) -> None:
