@@ -322,3 +322,18 @@ def test_a_worker_opens_a_store_again_that_was_deleted_and_begun_again(tmp_path:
     assert workers.store(location, 1) is again[1]
     LMDB.commit_together(again[1:], 0)
     LMDB.fence_together(again, 7)
+
+
+@pytest.mark.parametrize("comes", ["the same query", "another query"])
+def test_a_worker_lets_go_of_every_store_that_was_deleted(tmp_path: Path, comes: str) -> None:
+    """Also of buckets that it serves no more: a file that is open keeps its blocks on the disk."""
+    folder, workers = tmp_path / "state", OpenStores()
+    location = StateLocation(str(folder))
+    stores = [workers.store(location, bucket) for bucket in range(3)]
+    shutil.rmtree(folder)
+    workers.store(location if comes == "the same query" else StateLocation(str(tmp_path / "other")), 0)
+    for store in stores:
+        with pytest.raises(StoreError, match="is closed"):
+            store.get_many([b"k"])
+    held = [path for process, path, _ in environment._open if path.startswith(str(tmp_path))]
+    assert len(held) == 1
