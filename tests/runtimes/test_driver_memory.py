@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 import sash
 from sash.errors import SashWarning
@@ -117,12 +120,21 @@ def test_a_failing_job_is_the_same_error_as_ever(spark: SparkSession) -> None:
         stream.collect()
 
 
-def test_on_connect_what_has_come_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Remote:
-        def toArrow(self) -> pa.Table:
-            return pa.table({"x": [1] * 100})
-
-    monkeypatch.setattr(driver_memory, "MANY", 500)
+def test_on_connect_rows_are_counted_before_others_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = iter([pa.table({"x": [1] * 100}), pa.table({"x": [2] * 100}), pa.table({"x": [3] * 100})])
+    remote = SimpleNamespace(
+        schema=StructType().add("x", "long"),
+        sparkSession=SimpleNamespace(
+            client=SimpleNamespace(
+                to_table_as_iterator=lambda plan, observations: chain([StructType()], batches)
+            )
+        ),
+        _plan=SimpleNamespace(to_proto=lambda client: "a plan", observations={}),
+    )
+    monkeypatch.setattr(driver_memory, "MANY", 1_000)
     monkeypatch.setattr(compat, "is_connect", lambda df: True)
-    with pytest.warns(SashWarning, match=r"collect\(\) has brought"):
-        assert driver_memory.brought(Remote()).num_rows == 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SashWarning)
+        with pytest.raises(SashWarning, match=r"collect\(\) has brought 0 MB to this process"):
+            driver_memory.brought(remote)  # type: ignore[arg-type]
+    assert [table["x"][0].as_py() for table in batches] == [3], "what had not come yet"
