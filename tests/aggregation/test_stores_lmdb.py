@@ -18,6 +18,7 @@ from sash.aggregation.stores import lmdb_environment as environment
 from sash.errors import ArgumentError, CorruptValue, EpochError, StoreError
 from sash.runtimes.spark.epochs.store_of_state import OpenStores, StateLocation
 from sash.stores import LMDB
+from tests.aggregation.forks import in_child
 
 SMALL = 1 << 16
 
@@ -27,19 +28,6 @@ def filled(path: Path, **options: object) -> LMDB:
     store.put_many({b"a": b"1", b"b": b"2"})
     store.commit(0)
     return store
-
-
-def in_child(work) -> int:
-    """Run `work` in a forked child; its exit status shows whether it raised."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_a_store_that_is_closed_and_opened_again_is_where_it_was(tmp_path: Path) -> None:
@@ -253,6 +241,7 @@ def test_a_damaged_epoch_is_an_error_and_not_epoch_nothing(tmp_path: Path) -> No
         txn.put(b"default\0", b"oops", db=foreign.open_db(b"meta", txn=txn))
     with pytest.raises(CorruptValue, match="default"):
         LMDB(tmp_path)
+    lmdb.open(str(tmp_path), max_dbs=4).close()  # which a process can do once at a time
 
 
 def test_a_path_that_is_no_directory_is_a_store_error(tmp_path: Path) -> None:
@@ -334,3 +323,18 @@ def test_a_worker_opens_a_store_again_that_was_deleted_and_begun_again(tmp_path:
     assert workers.store(location, 1) is again[1]
     LMDB.commit_together(again[1:], 0)
     LMDB.fence_together(again, 7)
+
+
+@pytest.mark.parametrize("comes", ["the same query", "another query"])
+def test_a_worker_lets_go_of_every_store_that_was_deleted(tmp_path: Path, comes: str) -> None:
+    """Also of buckets that it serves no more: a file that is open keeps its blocks on the disk."""
+    folder, workers = tmp_path / "state", OpenStores()
+    location = StateLocation(str(folder))
+    stores = [workers.store(location, bucket) for bucket in range(3)]
+    shutil.rmtree(folder)
+    workers.store(location if comes == "the same query" else StateLocation(str(tmp_path / "other")), 0)
+    for store in stores:
+        with pytest.raises(StoreError, match="is closed"):
+            store.get_many([b"k"])
+    held = [path for process, path, _ in environment._open if path.startswith(str(tmp_path))]
+    assert len(held) == 1

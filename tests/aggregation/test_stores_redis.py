@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import gc
+import itertools
 import pickle
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
+from hypothesis import given, settings, strategies as st
 
 from sash.aggregation.stores import redis as module
 from sash.aggregation.stores.redis_namespaces import RedisNamespaces
@@ -22,8 +26,9 @@ from sash.errors import (
     StoreError,
     StoreUnavailable,
 )
-from sash.runtimes.spark.epochs.store_of_state import warn_of_forgetful_server
+from sash.runtimes.spark.epochs.store_of_state import OpenStores, StateLocation, warn_of_forgetful_server
 from sash.stores import Redis
+from tests.aggregation.forks import in_child
 
 pytestmark = pytest.mark.redis
 
@@ -281,3 +286,107 @@ def test_a_server_that_does_not_tell_its_settings_is_not_judged(fragile_redis_se
     client.acl_setuser("default", enabled=True, nopass=True, keys="*", commands=["+@all", "-info"])
     server = RedisNamespaces(fragile_redis_server.url)
     assert server.risks() == []
+
+
+class Connections:
+    """Those of clients with a URL of their own, as the server has them."""
+
+    numbers = itertools.count()
+
+    def __init__(self, server) -> None:
+        self.name, self._server = f"client-{next(self.numbers)}", server
+        self.url = f"{server.url}?client_name={self.name}"
+
+    @property
+    def there(self) -> set[str]:
+        with self._server.client() as client:
+            return {each["id"] for each in client.client_list() if each["name"] == self.name}
+
+    def become(self, number: int) -> bool:
+        """A server learns a moment later that a connection has ended."""
+        deadline = time.monotonic() + 5
+        while len(self.there) != number and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return len(self.there) == number
+
+
+def test_the_handles_of_all_buckets_and_queries_of_a_worker_share_a_connection(redis_server) -> None:
+    connections, workers = Connections(redis_server), OpenStores()
+    homes = [StateLocation(connections.url, f"{connections.name}-{number}.") for number in range(4)]
+    stores = [workers.store(home, bucket) for home in homes for bucket in range(64)]
+    for store in stores[:80]:
+        store.put_many({b"k": store.namespace.encode()})
+        store.commit(0)
+    assert connections.become(1)
+    for store in stores[1:]:
+        store.close()
+    assert stores[0].get_many([b"k"]) == [stores[0].namespace.encode()]
+    assert connections.become(1)
+    stores[0].close()
+    assert connections.become(0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), max_size=12))
+def test_there_is_a_connection_for_each_timeout_of_which_a_handle_is_open(redis_server, steps) -> None:
+    """Whether the others were closed or forgotten."""
+    connections, handles = Connections(redis_server), []
+    for is_opened, number in steps:
+        if is_opened:
+            handles.append(Redis(connections.url, timeout=5.0 + number % 2))
+        elif handles:
+            closed = handles.pop(number % len(handles))
+            if number % 3:
+                closed.close()
+            del closed
+            gc.collect()
+        assert all(store.committed.epoch == store.epoch for store in handles)
+        assert connections.become(len({store._timeout for store in handles}))
+
+
+def test_threads_use_handles_of_one_server_while_others_are_closed(redis_server) -> None:
+    connections = Connections(redis_server)
+
+    def run(number: int) -> None:
+        for epoch in range(20):
+            with Redis(connections.url, namespace=f"{connections.name}.thread-{number}") as store:
+                value = b"%d of %d" % (epoch, number)
+                store.put_many({b"k": value})
+                store.commit(store.epoch + 1)
+                assert store.get_many([b"k"]) == [value]
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(run, range(8)))
+    assert connections.become(0)
+
+
+def test_a_forked_child_has_a_connection_of_its_own(redis_server, url: str) -> None:
+    connections = Connections(redis_server)
+    store, other = Redis(connections.url), Redis(connections.url, namespace="other")
+    store.put_many({b"a": b"1"})
+    store.commit(0)
+    parents = connections.there
+    assert len(parents) == 1
+
+    def child() -> None:
+        other.close()  # unused: the connection of the parent stays
+        gc.collect()
+        assert connections.there == parents
+        assert store.get_many([b"a"]) == [b"1"]
+        with Redis(connections.url, namespace="of-the-child") as third:
+            third.commit(0)
+        assert len(connections.there - parents) == 1
+        store.put_many({b"a": b"from the child"})
+        store.commit(1)
+        store.close()
+        assert connections.become(1)
+        assert connections.there == parents
+
+    assert in_child(child) == 0
+    store.rollback(1)
+    assert store.get_many([b"a"]) == [b"from the child"]
+    assert connections.there == parents
+    store.close()
+    assert other.committed.epoch == -1
+    other.close()
+    assert connections.become(0)

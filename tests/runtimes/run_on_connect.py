@@ -2,21 +2,26 @@
 
     python run_on_connect.py <folder of files> <home>
 
-What each query emits is a parquet file (batch) or a folder of them (streams) in <home>.
+What each query emits is a parquet file (batch) or a folder of them (streams) in <home>. So is what
+`collect` brings while it is counted.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sash
+from sash.runtimes.spark.compat import counted_arrow
 
+HALF = 10_000
 SCHEMA = "ts timestamp, k string, n bigint"
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -66,6 +71,22 @@ STREAMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Path], Any]]] = {
 }
 
 
+def counted(spark: Any, sign: Path) -> pa.Table:
+    """Rows of two tasks; those of the second leave when rows of the first were counted, or after a minute,
+    with which of the two it was."""
+
+    def second_waits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            ids, deadline = batch.column(0), time.monotonic() + 60
+            while ids[0].as_py() >= HALF and not sign.exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            seen = pa.array([sign.exists()] * batch.num_rows)
+            yield pa.RecordBatch.from_arrays([ids, seen], ["id", "counted"])
+
+    rows = spark.range(0, 2 * HALF, numPartitions=2).mapInArrow(second_waits, "id long, counted boolean")
+    return counted_arrow(rows, lambda size: sign.touch())
+
+
 def main(files: Path, home: Path) -> None:
     from pyspark.sql import SparkSession
 
@@ -76,6 +97,10 @@ def main(files: Path, home: Path) -> None:
     spark = builder.getOrCreate()
     static = spark.read.schema(SCHEMA).parquet(str(files))
     pq.write_table(fine(static).collect(), home / "batch.parquet")
+    pq.write_table(counted(spark, home / "sign"), home / "counted.parquet")
+    nothing = static.where("n < 0")
+    pq.write_table(counted_arrow(nothing, lambda size: None), home / "empty.parquet")
+    pq.write_table(nothing.toArrow(), home / "expected.parquet")
     for name, (query, source) in STREAMS.items():
         writing = query(source(spark, files)).dataframe().writeStream.format("parquet")
         writing = writing.option("checkpointLocation", str(home / "checkpoints" / name))

@@ -65,3 +65,15 @@ def test_windows_of_windows_find_the_watermark_of_the_first_in_the_servers_plan(
     assert totals == {
         OPENING + dt.timedelta(seconds=start): 10 if start == 0 else 20 for start in (0, 20, 40, 60)
     }
+
+
+def test_rows_are_counted_while_others_are_still_computed(printed: Path) -> None:
+    table, half = pq.read_table(printed / "counted.parquet"), run_on_connect.HALF
+    assert table["id"].to_pylist() == list(range(2 * half))
+    assert table["counted"].slice(half).to_pylist() == [True] * half
+
+
+def test_an_answer_without_rows_has_its_columns(printed: Path) -> None:
+    empty = pq.read_table(printed / "empty.parquet")
+    assert empty == pq.read_table(printed / "expected.parquet")
+    assert (empty.column_names, empty.num_rows) == (["ts", "k", "n"], 0)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 import sash
 from sash.errors import SashWarning
@@ -117,12 +120,52 @@ def test_a_failing_job_is_the_same_error_as_ever(spark: SparkSession) -> None:
         stream.collect()
 
 
-def test_on_connect_what_has_come_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Remote:
-        def toArrow(self) -> pa.Table:
-            return pa.table({"x": [1] * 100})
-
-    monkeypatch.setattr(driver_memory, "MANY", 500)
+def test_on_connect_rows_are_counted_before_others_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = iter([pa.table({"x": [1] * 100}), pa.table({"x": [2] * 100}), pa.table({"x": [3] * 100})])
+    remote = SimpleNamespace(
+        schema=StructType().add("x", "long"),
+        sparkSession=SimpleNamespace(
+            client=SimpleNamespace(
+                to_table_as_iterator=lambda plan, observations: chain([StructType()], batches)
+            )
+        ),
+        _plan=SimpleNamespace(to_proto=lambda client: "a plan", observations={}),
+    )
+    monkeypatch.setattr(driver_memory, "MANY", 1_000)
     monkeypatch.setattr(compat, "is_connect", lambda df: True)
-    with pytest.warns(SashWarning, match=r"collect\(\) has brought"):
-        assert driver_memory.brought(Remote()).num_rows == 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SashWarning)
+        with pytest.raises(SashWarning, match=r"collect\(\) has brought 0 MB to this process"):
+            driver_memory.brought(remote)  # type: ignore[arg-type]
+    assert [table["x"][0].as_py() for table in batches] == [3], "what had not come yet"
+
+
+def payments(spark: SparkSession) -> DataFrame:
+    """Events of 24 bytes, in rows of a thousand."""
+    return spark.range(1_000).selectExpr("id AS t", "id % 3 AS k", "id AS x", "repeat('-', 1000) AS note")
+
+
+def features(data: Any) -> Any:
+    return sash.stream(data, time="t", key="k").rolling(5, 50).agg(n=sash.count("x"), top=sash.max("x"))
+
+
+def test_differential_publish_brings_what_it_publishes_and_nothing_else(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features(payments(spark).toArrow()).publish(tmp_path / "from a table")
+    monkeypatch.setattr(driver_memory, "MANY", 100_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SashWarning)
+        features(payments(spark)).publish(tmp_path / "from Spark")
+    with sash.online(tmp_path / "from a table") as table, sash.online(tmp_path / "from Spark") as same:
+        for at in (970, 998, 999, 1_020):
+            assert same.get([0, 1, 2, 3], at=at) == table.get([0, 1, 2, 3], at=at)
+
+
+def test_publish_is_warned_of_in_its_own_words(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_memory, "MANY", 10_000)
+    with pytest.warns(SashWarning, match=r"^publish\(\) has brought .*; filter the DataFrame") as warned:
+        features(payments(spark)).publish(tmp_path / "features")
+    assert len(warned) == 1

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import lmdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -403,6 +404,13 @@ def test_aggregates_of_ones_own_need_the_query(tmp_path: Path) -> None:
             online.get(["a"], at=3)
         with pytest.raises(ArgumentError, match="at must be an integer"):
             online.get()
+
+
+def test_a_store_without_features_is_not_kept_open(tmp_path: Path) -> None:
+    sash.stores.LMDB(tmp_path).close()
+    with pytest.raises(StoreError, match="there are no features at"):
+        sash.online(tmp_path)
+    lmdb.open(str(tmp_path), max_dbs=4).close()  # which a process can do once at a time
 
 
 def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:

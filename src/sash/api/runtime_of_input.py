@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -39,10 +40,14 @@ class Source(Protocol):
 
 
 class Bounded(Source, Protocol):
-    """An input that is there as a whole: its late rows can be had by themselves."""
+    """An input that is there as a whole: its late rows can be had by themselves, and what of its answer is
+    published."""
 
     def collect_late(self, bound: BoundQuery) -> pa.Table: ...
     def late_dataframe(self, bound: BoundQuery) -> Any: ...
+    def to_publish(self, bound: BoundQuery, columns: Sequence[str]) -> pa.Table:
+        """These columns of the answer, its rows in any order. No others are brought to this process."""
+        ...
 
 
 @runtime_checkable

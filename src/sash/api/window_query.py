@@ -90,7 +90,7 @@ class WindowQuery(QueryHandle):
     def publish(self, online: str | PathLike[str]) -> None:
         """Publish the look-backs of a bounded input, for `sash.online` to read. A stream that is started
         with a new checkpoint and the same `online` continues from there: let it begin where this input
-        ends.
+        ends. Of a DataFrame the events are brought to this process, without columns that no feature reads.
         """
         from sash.serving.publisher import Publisher
 
@@ -102,7 +102,9 @@ class WindowQuery(QueryHandle):
                     "Make one table of them, or publish a streaming DataFrame",
                 )
             raise Unsupported("data", what, "bounded for publish()", hint=f"{way}: start(sink, online=…).")
-        Publisher.of(self.bound, online).publish_history(self.collect())
+        publisher = Publisher.of(self.bound, online)
+        rows = cast(Bounded, self.source).to_publish(self.bound, publisher.columns)
+        publisher.publish_history(self.bound.ordered(rows))
 
     def plan(self) -> Planned:
         """What `explain` prints as an object, which notebooks show as tables."""

@@ -52,16 +52,12 @@ class OnlineFeatures:
 
     def __init__(self, store: str | os.PathLike[str], bound: BoundRolling | None) -> None:
         self._place = place_of(store, create=False)
-        with self._place.reading() as read:
-            (kept,) = read([DESCRIPTION])
-            kept = None if kept is None else bytes(kept)
-        if kept is None:
-            raise StoreError(
-                f"there are no features at {os.fspath(store).rpartition('@')[2]}: they are published by "
-                "q.start(…, online=…)"
-            )
-        self._bound = restored(kept, query=bound)
-        self._form = RecordForm(self._bound)
+        try:
+            self._bound = self._published(store, bound)
+            self._form = RecordForm(self._bound)
+        except BaseException:
+            self.close()  # nobody else has it
+            raise
         windows = cast(tuple[SlideByTupleWindow, ...], self._bound.query.windows)
         # The longest first, so that the bounds of an instant are in order.
         self._windows = sorted(windows, key=lambda window: -window.size)
@@ -72,6 +68,18 @@ class OnlineFeatures:
         }
         self.reads = 0
         """How many heads and other pages were read from the store so far."""
+
+    def _published(self, store: str | os.PathLike[str], bound: BoundRolling | None) -> BoundRolling:
+        """The query whose features are there, which `bound` must be where it is given."""
+        with self._place.reading() as read:
+            (kept,) = read([DESCRIPTION])
+            kept = None if kept is None else bytes(kept)
+        if kept is None:
+            raise StoreError(
+                f"there are no features at {os.fspath(store).rpartition('@')[2]}: they are published by "
+                "q.start(…, online=…)"
+            )
+        return restored(kept, query=bound)
 
     def __repr__(self) -> str:
         labels = ", ".join(window.label for window in self._bound.query.windows)

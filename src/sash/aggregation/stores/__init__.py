@@ -10,6 +10,7 @@ lmdb_view.py         an LMDB store seen from outside: read-only, by somebody who
 memory.py            a store in this process's memory: the default, and the yardstick for the others
 protocol.py          what a store is: it moves from epoch to epoch as a whole
 redis.py             a distributed store: a Redis server that many hosts reach, written through pipelines
+redis_client.py      one client of a Redis server for all handles of a process
 redis_namespaces.py  the namespaces of a Redis server, to list them and to remove the dead
 redis_package.py     the package redis: whether it is there, its errors, an address to show
 values.py            the bytes of a stored value: a sealed frame around numpy arrays or anything else

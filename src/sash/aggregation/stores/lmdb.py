@@ -71,8 +71,11 @@ class LMDB(EpochStore):
         self._prefix = namespace.encode() + b"\0"
         self._process = -1
         self._shared: Environment
-        with self._environment().reading() as transaction:
-            self._epoch = self._meta(transaction).epoch
+        try:
+            self._epoch = self._committed().epoch
+        except BaseException:
+            self._release()  # nobody else has this handle, to close it
+            raise
 
     @property
     def map_size(self) -> int:

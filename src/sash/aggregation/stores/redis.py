@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sash.aggregation.stores.epoch_store import FRESH, TOKENS, Committed, Delta, EpochStore, followed_by
 from sash.aggregation.stores.protocol import check_namespace
+from sash.aggregation.stores.redis_client import Client, client_of
 from sash.aggregation.stores.redis_package import address_of, redis_package, unreachable
 from sash.aggregation.stores.values import require_layout, seal, unseal
 from sash.errors import ArgumentError, CorruptValue, StoreError, StoreUnavailable
@@ -152,7 +153,9 @@ class Redis(EpochStore):
         self._options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout}
         self._attempts, self._backoff, self._timeout = attempts, backoff, timeout
         self._root = b"sash:{" + namespace.encode() + b"}:"
-        self._client = self._connect()
+        package = redis_package("a Redis store")
+        self._unreachable, self._refused = unreachable(package), package.RedisError
+        self._shared: Client | None = None
         self._epoch = self._committed().epoch
 
     @property
@@ -160,21 +163,11 @@ class Redis(EpochStore):
         """Host and port, without the password that the URL may hold."""
         return address_of(self.url)
 
-    def _connect(self) -> redis.Redis:
-        package = redis_package("a Redis store")
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
-
-        self._unreachable = unreachable(package)
-        self._refused: type[Exception] = package.RedisError
-        client: redis.Redis = package.Redis.from_url(
-            self.url,
-            socket_timeout=self._timeout,
-            socket_connect_timeout=self._timeout,
-            # `_retried` retries; a second layer underneath would multiply its bound.
-            retry=Retry(NoBackoff(), 0),
-        )
-        return client
+    @property
+    def _client(self) -> redis.Redis:
+        if self._shared is None or self._shared.is_inherited:
+            self._shared = client_of(self.url, timeout=self._timeout)
+        return self._shared.commands
 
     def _retried(self, command: Callable[[], Reply]) -> Reply:
         for attempt in itertools.count(1):
@@ -297,7 +290,7 @@ class Redis(EpochStore):
         self._run(REVERT, str(epoch).encode())
 
     def _release(self) -> None:
-        self._client.close()
+        self._shared = None
 
     def _reopen(self) -> tuple[Any, ...]:
         return partial(Redis, namespace=self.namespace, **self._options), (self.url,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,6 +67,9 @@ class LocalSource:
 
     def collect_late(self, bound: BoundQuery) -> pa.Table:
         return self._answer(bound, self.table.column_names).late
+
+    def to_publish(self, bound: BoundQuery, columns: Sequence[str]) -> pa.Table:
+        return self.collect(bound).select(columns)
 
     def _answer(self, bound: BoundQuery, columns: list[str]) -> Answer:
         with watched() as steps, shown("windows", lambda: ProgressReading(steps.share)):

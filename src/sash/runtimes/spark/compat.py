@@ -3,7 +3,7 @@
     schemas      Spark ↔ Arrow, as the rows of a Python stage have them      pyspark.sql.pandas.types
     plans        the analysed plan of a DataFrame, as text                   the JVM's query execution
     rows         of a table, all of them                                      createDataFrame
-                 as a table, counted while they come                         the JVM's socket
+                 as a table, counted while they come                     the JVM's socket, Connect's client
     caches       whether all of a DataFrame has been computed                the JVM's cache manager
     sessions     the one that this process has, if any                       the active SparkContext
     the JVM      whether a format is known, Hadoop, a database, Iceberg's snapshots   the JVM's session
@@ -74,16 +74,12 @@ def is_connect(of: DataFrame | SparkSession) -> bool:
 
 
 def counted_arrow(df: DataFrame, arrives: Callable[[int], None]) -> pa.Table:
-    """`df.toArrow()`; `arrives` gets the bytes of each batch when it has come; on Connect all come at
-    once, and are counted then."""
+    """`df.toArrow()`; `arrives` gets the bytes of each batch when it has come, and others may be computed
+    still."""
     if is_connect(df):
-        table = df.toArrow()
-        arrives(table.nbytes)
-        return table
+        return _counted_over_connect(df, arrives)
     large = df.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes") == "true"
-    schema = to_arrow_schema(
-        df.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large, **_UTC
-    )
+    schema = _schema_of_answer(df, large=large)
     port, secret, server = df._jdf.collectAsArrowToPython()
     try:
         stream, connection = local_connect_and_auth(port, secret)
@@ -100,6 +96,24 @@ def counted_arrow(df: DataFrame, arrives: Callable[[int], None]) -> pa.Table:
         with unwrap_spark_exception():
             server.getResult()  # raises what has failed
     return pa.Table.from_batches([batches[at] for at in order], reader.schema).cast(schema)
+
+
+def _counted_over_connect(df: DataFrame, arrives: Callable[[int], None]) -> pa.Table:
+    """By what `toLocalIterator` reads: a schema, then a table for each batch, in order. `toArrow` has them
+    when all have come. An empty answer has an empty batch."""
+    schema, remote = _schema_of_answer(df), cast(Any, df)
+    client, plan, parts = remote.sparkSession.client, remote._plan, list[pa.Table]()
+    for found in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
+        if isinstance(found, pa.Table):
+            parts.append(found)
+            arrives(found.nbytes)
+    return pa.concat_tables(parts).cast(schema)
+
+
+def _schema_of_answer(df: DataFrame, *, large: bool = False) -> pa.Schema:
+    return to_arrow_schema(
+        df.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large, **_UTC
+    )
 
 
 def analysed_plan(df: DataFrame) -> str:

@@ -19,6 +19,7 @@ MANY = 512 << 20
 """Bytes. Spark itself ends a job that brings more than `spark.driver.maxResultSize`, a gigabyte."""
 COLLECT = "collect()", "dataframe() leaves the rows where they are"
 EXPLAIN = "explain_window", "filter the DataFrame to the time around the window"
+PUBLISH = "publish()", "filter the DataFrame to the events that its look-backs still reach"
 
 
 def brought(df: DataFrame, what: tuple[str, str] = COLLECT) -> pa.Table:

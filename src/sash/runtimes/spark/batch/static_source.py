@@ -10,7 +10,7 @@ because a shuffle does not keep it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -30,7 +30,7 @@ from sash.planner.facts import EventFacts, Facts, with_density
 from sash.planner.plans.cheapest_pattern import Plan, make_plan
 from sash.planner.sampling import SAMPLE, assumed, seen
 from sash.runtimes.spark.batch.bucket_query import BucketQuery, PartitionWindows
-from sash.runtimes.spark.batch.driver_memory import EXPLAIN, brought
+from sash.runtimes.spark.batch.driver_memory import COLLECT, EXPLAIN, PUBLISH, brought
 from sash.runtimes.spark.batch.first_rows_of_answer import first_rows
 from sash.runtimes.spark.compat import arrow_of, is_connect, struct_of
 from sash.runtimes.spark.files.declared_files import DeclaredFiles
@@ -131,15 +131,20 @@ class SparkSource:
     def collect_late(self, bound: BoundQuery) -> pa.Table:
         return self._collected(self.late_dataframe(bound)).cast(bound.late_output)
 
+    def to_publish(self, bound: BoundQuery, columns: Sequence[str]) -> pa.Table:
+        schema = pa.schema([bound.output.field(name) for name in columns])
+        rows = self.dataframe(bound).select(*map(quoted, columns))
+        return self._collected(rows, PUBLISH).cast(schema)
+
     def first(self, bound: BoundQuery, rows: int) -> tuple[pa.Table, int]:
         """The first rows of the answer in order, and how many it has."""
         with jobs_shown(self.df.sparkSession):
             found, total = first_rows(self.dataframe(bound), rows, ordered=bound.ordered)
         return found.cast(bound.output), total
 
-    def _collected(self, df: DataFrame) -> pa.Table:
+    def _collected(self, df: DataFrame, what: tuple[str, str] = COLLECT) -> pa.Table:
         with jobs_shown(self.df.sparkSession):
-            return brought(df)
+            return brought(df, what)
 
     def dataframe(self, bound: BoundQuery) -> DataFrame:
         plan = self.plan(bound)

@@ -85,16 +85,17 @@ class StateLocation:
 
 @dataclass
 class OpenStores:
-    """Handles that a worker keeps from one task to the next, for the queries that it served last."""
+    """Handles that a worker keeps from one task to the next, for the queries that it served last. Those of
+    one LMDB environment share its file, and those of one server its connections."""
 
     limit: int = 4
     _homes: OrderedDict[StateLocation, dict[int, EpochStore]] = field(default_factory=OrderedDict)
 
     def store(self, home: StateLocation, bucket: int) -> EpochStore:
+        if home not in self._homes or self._is_replaced(home, bucket):
+            self._close_replaced()
         mine = self._homes.setdefault(home, {})
         self._homes.move_to_end(home)
-        if bucket in mine and mine[bucket].is_replaced:
-            mine.pop(bucket).close()  # the checkpoint was deleted, and its query has begun again
         if bucket not in mine:
             mine[bucket] = home.open(f"bucket-{bucket}")
         while len(self._homes) > self.limit:
@@ -102,6 +103,16 @@ class OpenStores:
             for each in others.values():
                 each.close()
         return mine[bucket]
+
+    def _is_replaced(self, home: StateLocation, bucket: int) -> bool:
+        """Whether the checkpoint was deleted, and its query has begun again."""
+        return bucket in self._homes[home] and self._homes[home][bucket].is_replaced
+
+    def _close_replaced(self) -> None:
+        """Also of buckets that others serve now: a file that is open keeps its blocks on the disk."""
+        for stores in self._homes.values():
+            for bucket in [bucket for bucket, store in stores.items() if store.is_replaced]:
+                stores.pop(bucket).close()
 
 
 OPEN = OpenStores()

@@ -3,7 +3,7 @@
 What can grow with the state is bounded by bytes: operators that hold it without files, such as joins
 (`OperatorCache` in `operators_in_state.py`).
 All else has a bound by number, and entries whose size does not depend on the data: kernels (512), stages of
-queries (16), stores that are open (those of 4 queries).
+queries (16), stores that are open (those of 4 queries, which share files and connections).
 """
 
 from __future__ import annotations
