@@ -2,7 +2,8 @@
 
     archive.py          the rows of a side, once each; everything else refers to them by place
     chunk.py            tuples of a side in the order in which candidates are looked for
-    side_shares.py      both sides in shares of chunks: how a join of two streams stores its tuples
+    side_shares.py      both sides in shares: how a join of two streams stores its tuples
+    side_chunks.py      the tuples of a side in a share, as sorted chunks or as one that grows
     binary_counter.py   when two neighbours become one, so that a growing list of them stays short
     row_chunks.py       the rows of both sides in a store: numbered chunks, dropped as a whole
     key_slots.py        keys and their numbers
@@ -10,6 +11,6 @@
     row_bits.py         sets of rows as text, for headers
 
 Tuples are evicted when the watermark is further than `within` behind them: `_expired` in
-`joins/join_operator.py` has the rule, `JoinStore.expire` in `side_shares.py` applies it to chunks.
+`joins/join_operator.py` has the rule, `JoinStore.expire` in `side_shares.py` applies it to chunks and archives.
 As-of joins have `Rows` of `archive.py` in a table of their own: `joins/asof/rows_by_key_hash.py`.
 """
