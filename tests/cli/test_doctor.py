@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -18,13 +17,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
-from sash.cli.doctor import all_checks, disk_and_stores, leftovers, software, warm_kernels
+from sash.cli.doctor import all_checks, disk_and_stores, software, warm_kernels
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.requirement_parser import Requirement
 from sash.cli.main import app
-from sash.operators.arena.owners import this_owner
-from sash.operators.patterns.process_workers import OWNER
 from sash.runtimes.spark.epochs.epoch_journal import CHECKPOINT, EpochJournal, where
 from sash.stores import Redis
 from tests.aggregation.conftest import RedisServer
@@ -332,43 +329,6 @@ def test_a_master_that_does_not_answer_is_one_line() -> None:
     (only,) = cluster("spark://127.0.0.1:1")
     assert only.state == "wrong"
     assert only.found.startswith("nothing answers at spark://127.0.0.1:1")
-
-
-def test_what_killed_processes_have_left_in_memory_is_found_and_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    boot, namespace, pid, start = this_owner().split()
-    owners = {
-        "sash-1-ended": f"{boot} {namespace} {pid} {int(start) + 1}",
-        f"sash-{pid}-runs": this_owner(),
-        f"sash-{2**22 + 1}-elsewhere": f"{boot} 1 {2**22 + 1} 1",  # in another container
-        f"sash-{2**22 + 1}-young": None,
-        f"sash-{2**22 + 1}-old": None,
-        f"sash-{pid}-old": None,
-    }
-    for name, owner in owners.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "rows").write_bytes(bytes(100_000))
-        if owner:
-            (tmp_path / name / OWNER).write_text(owner)
-        if name.endswith("-old"):
-            os.utime(tmp_path / name, (1, 1))
-    monkeypatch.setattr(leftovers, "MEMORY", tmp_path)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("SASH_ARENA_DIR", str(tmp_path))
-    for mentioned in leftovers.left_here():
-        assert mentioned.fix == "sash doctor --clean --delete"
-        assert not mentioned.harms
-    assert [each.name for each in all_checks.checkup()].count("leftovers") == 1
-    shown = CliRunner().invoke(app, ["doctor", "--clean"])
-    named = CliRunner().invoke(app, ["doctor", "--clean", "machine"])
-    assert named.output == shown.output
-    assert shown.exit_code == 0, shown.output
-    gone = {"sash-1-ended", f"sash-{2**22 + 1}-old"}
-    assert {name for name in owners if name in shown.output} == gone
-    CliRunner().invoke(app, ["doctor", "--clean", "--delete"])
-    assert not list(leftovers.left_here())
-    assert {path.name for path in tmp_path.iterdir()} == owners.keys() - gone
 
 
 def test_warm_compiles_kernels_and_names_where_they_are(

@@ -1,8 +1,9 @@
 """What dead processes and deleted checkpoints have left: shown, and deleted if wanted.
 
-<shared memory>/sash-<pid>-…       rows on their way to worker processes, removed when a query ends
-sash-arenas-<user>/<arena>         state in mapped files; any running query removes those of the dead
-a Redis server                     state of elastic queries whose checkpoints are gone
+<shared memory>/sash-<pid>-…      rows on their way to worker processes, removed when a query ends
+<temporary>/sash-run-…            the checkpoint of a `sash run` without one; sash-calibrate-…, sash-demo-…
+sash-arenas-<user>/<arena>        state in mapped files; any running query removes those of the dead
+a Redis server                    state of elastic queries whose checkpoints are gone
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from pathlib import Path
 
 from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.cli.doctor.health_check import HealthCheck
-from sash.operators.arena.arena_folder import IDLE, ArenaHome
+from sash.operators.arena.arena_folder import IDLE, ArenaHome, local_folders
+from sash.operators.arena.owned_folders import OWNER
 from sash.operators.arena.owners import is_gone
-from sash.operators.patterns.process_workers import OWNER
 
-_OF_PROCESS = re.compile(r"sash-(\d+)-\w+")
+_OF_PROCESS = re.compile(r"sash-(\d+|run|calibrate|demo)-\w+")
 MEMORY = Path("/dev/shm")
 MACHINE = "machine"
 """Instead of a URL: what was left on this machine."""
@@ -75,17 +76,19 @@ def _of_processes() -> Iterator[Leftover]:
         for path in sorted(folder.glob("sash-*-*")) if folder.is_dir() else ():
             name = _OF_PROCESS.fullmatch(path.name)
             mine = path.is_dir() and path.stat().st_uid == os.getuid()
-            if name and mine and _is_left(path, int(name[1])):
-                yield Leftover(str(path), "rows for workers", _size(path))
+            if name and mine and _is_left(path, name[1]):
+                what = "rows for workers" if name[1].isdigit() else f"sash {name[1]}"
+                yield Leftover(str(path), what, _size(path))
 
 
-def _is_left(folder: Path, pid: int) -> bool:
-    """Whether its process certainly has ended; of one that is not named there, whether an hour has passed
-    in which nothing came and no such process runs."""
+def _is_left(folder: Path, whose: str) -> bool:
+    """Whether its process certainly has ended. Of one that is not named there, whether the name of the
+    folder has its number, an hour has passed in which nothing came, and no such process runs."""
     with suppress(OSError):
         if owner := (folder / OWNER).read_text():
             return is_gone(owner)
-    return time.time() - folder.stat().st_mtime > IDLE and not Path(f"/proc/{pid}").exists()
+    idle = time.time() - folder.stat().st_mtime > IDLE
+    return whose.isdigit() and idle and not Path(f"/proc/{whose}").exists()
 
 
 def _arenas() -> Iterator[Leftover]:
@@ -94,9 +97,10 @@ def _arenas() -> Iterator[Leftover]:
             yield Leftover(str(home.folder / name), "arena", _size(home.folder / name))
 
 
-def _homes() -> Iterator[ArenaHome]:
-    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0].strip() or tempfile.gettempdir()
-    return ArenaHome.on_this_machine(Path(local))
+def _homes() -> list[ArenaHome]:
+    """In all folders that may have one: the first that could be written then is not the first now."""
+    homes = (home for local in local_folders() for home in ArenaHome.on_this_machine(local))
+    return list({home.folder: home for home in homes}.values())
 
 
 def _size(folder: Path) -> int:
