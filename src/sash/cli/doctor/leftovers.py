@@ -3,7 +3,7 @@
 <shared memory>/sash-<pid>-…      rows on their way to worker processes, removed when a query ends
 <temporary>/sash-run-…            the checkpoint of a `sash run` without one; sash-calibrate-…, sash-demo-…
 sash-arenas-<user>/<arena>        state in mapped files; any running query removes those of the dead
-a Redis server                    state of elastic queries whose checkpoints are gone
+a Redis server                    state of elastic queries, and published features, of deleted checkpoints
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.cli.doctor.health_check import HealthCheck
 from sash.operators.arena.arena_folder import IDLE, ArenaHome, local_folders
 from sash.operators.arena.owned_folders import OWNER
 from sash.operators.arena.owners import is_gone
+
+if TYPE_CHECKING:
+    from sash.runtimes.spark.inspection.leftovers import ServedQuery
 
 _OF_PROCESS = re.compile(r"sash-(\d+|run|calibrate|demo)-\w+")
 MEMORY = Path("/dev/shm")
@@ -108,29 +111,42 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
-def clean(url: str, *, delete: bool, as_json: bool) -> None:
-    """Only what certainly belongs to a deleted checkpoint is deleted."""
+def clean(url: str, *, delete: bool, as_json: bool, idle: float | None = None) -> None:
+    """Only what certainly belongs to a deleted checkpoint, and was not used for so long, is deleted."""
     if url == MACHINE:
         return clean_machine(delete=delete, as_json=as_json)
-    from sash.runtimes.spark.inspection.leftovers import served_queries
+    from sash.runtimes.spark.inspection import leftovers as server
 
-    queries = list(served_queries(url))
-    dead = [query for query in queries if query.state == "deleted"]
-    keys = 0
-    if delete and dead:
-        server = RedisNamespaces(url)
-        keys = server.remove(name for query in dead for name in query.namespaces)
-        server.close()
+    least = server.IDLE if idle is None else idle
+    queries = list(server.served_queries(url, least=least))
+    features = list(server.served_features(url, least=least))
+    dead = [each for each in (*queries, *features) if each.state == "deleted"]
+    removed = server.remove(url, dead, least=least) if delete else {}
+    keys = sum(removed.values())
     if as_json:
-        print(json.dumps({"queries": [asdict(query) for query in queries], "removed_keys": keys}, indent=2))
+        found = {"queries": queries, "features": features}
+        shown = {what: [asdict(each) for each in some] for what, some in found.items()}
+        print(json.dumps({**shown, "removed_keys": keys}, indent=2))
         return None
-    for query in queries:
-        place = query.checkpoint or "a checkpoint that it does not name"
-        print(f"{query.state:<8}  {query.query}  {len(query.namespaces)} namespaces, of {place}")
+    for each in (*queries, *features):
+        held = f"{each.query}  {len(each.namespaces)} namespaces"
+        if each.what == "features":
+            held = f"features {each.namespaces[0]}"
+        place = each.checkpoint and f", of {each.checkpoint}"
+        print(f"{each.state:<8}  {held}{place}{each.why and f': {each.why}'}")
+
+    def counts(some: Collection[ServedQuery]) -> str:
+        words = f"the state of {sum(each.what == 'state' for each in some)} of {len(queries)} queries"
+        if features:
+            words += (
+                f" and the features of {sum(each.what == 'features' for each in some)} of {len(features)}"
+            )
+        return words
+
     if not dead:
         print("nothing to delete: no query here belongs to a checkpoint that was deleted")
     elif delete:
-        print(f"deleted the state of {len(dead)} of {len(queries)} queries: {keys} keys")
+        print(f"deleted {counts(removed)}: {keys} keys")
     else:
-        print(f"would delete the state of {len(dead)} of {len(queries)} queries: add --delete to do so")
+        print(f"would delete {counts(dead)}: add --delete to do so")
     return None
