@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from threading import Thread
@@ -18,15 +15,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
-from sash.cli.doctor import all_checks, disk_and_stores, leftovers, software, warm_kernels
+from sash.cli.doctor import all_checks, disk_and_stores, software, warm_kernels
 from sash.cli.doctor.cluster import cluster
 from sash.cli.doctor.health_check import HealthCheck
 from sash.cli.doctor.requirement_parser import Requirement
 from sash.cli.main import app
-from sash.operators.arena.owners import this_owner
-from sash.operators.patterns.process_workers import OWNER
-from sash.runtimes.spark.epochs.epoch_journal import CHECKPOINT, EpochJournal, where
-from sash.stores import Redis
 from tests.aggregation.conftest import RedisServer
 
 versions = st.lists(st.integers(0, 30), min_size=1, max_size=4)
@@ -207,111 +200,6 @@ def test_an_optional_thing_that_is_missing_is_told_and_does_not_harm() -> None:
     assert HealthCheck("kettle", "missing", "none").harms
 
 
-# State of deleted checkpoints on a Redis server
-
-
-def served(url: str, query: str, checkpoint: Path, *, host: str | None = None) -> None:
-    """State as an elastic query leaves it, with its checkpoint."""
-    checkpoint.mkdir(parents=True)
-    (checkpoint / "metadata").write_text(json.dumps({"id": query}))
-    for namespace in ("journal", "bucket-0", "bucket-1"):
-        with Redis(url, namespace=f"{query}.{namespace}") as store:
-            place = json.loads(where(str(checkpoint)))
-            store.put_many({CHECKPOINT: json.dumps(place | ({"host": host} if host else {})).encode()})
-            store.commit(0)
-
-
-@pytest.fixture
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
-    yield server
-    server.kill()
-
-
-@pytest.mark.redis
-def test_state_whose_checkpoint_was_deleted_is_shown_and_deleted_only_if_asked(
-    server: RedisServer, tmp_path: Path
-) -> None:
-    url, client = server.url, server.client()
-    for name in ("kept", "gone", "again"):
-        served(url, f"query-{name}", tmp_path / name)
-    served(url, "query-elsewhere", tmp_path / "elsewhere", host="another-host")
-    for name in ("gone", "elsewhere"):
-        shutil.rmtree(tmp_path / name)
-    (tmp_path / "again" / "metadata").write_text(json.dumps({"id": "another query"}))
-    with Redis(url, namespace="of-my-own") as store:
-        store.commit(0)
-    client.set("something else", 1)
-    before = set(client.keys())
-
-    shown = CliRunner().invoke(app, ["doctor", "--clean", url])
-    assert shown.exit_code == 0, shown.output
-    assert "would delete the state of 2 of 4 queries: add --delete to do so" in shown.output
-    assert set(client.keys()) == before
-
-    done = CliRunner().invoke(app, ["doctor", "--clean", url, "--delete"])
-    assert "deleted the state of 2 of 4 queries" in done.output
-    gone = {key for key in before if key.startswith((b"sash:{query-gone.", b"sash:{query-again."))}
-    assert set(client.keys()) == before - gone
-    again = CliRunner().invoke(app, ["doctor", "--clean", url, "--delete", "--json"])
-    states = {query["query"]: query["state"] for query in json.loads(again.output)["queries"]}
-    assert states == {"query-elsewhere": "unknown", "query-kept": "in use"}
-
-
-@pytest.mark.redis
-def test_state_is_kept_while_the_disk_of_its_checkpoint_may_be_away(
-    server: RedisServer, tmp_path: Path
-) -> None:
-    """Unmounted, it leaves an empty folder, or none."""
-    for name in ("empty", "absent", "itself", "cleared", "beside"):
-        served(server.url, f"query-{name}", tmp_path / name / "checkpoint")
-    for name in ("empty", "itself", "cleared"):
-        shutil.rmtree(tmp_path / name / "checkpoint")
-    shutil.rmtree(tmp_path / "absent")
-    (tmp_path / "itself" / "checkpoint").mkdir()
-    (tmp_path / "cleared" / "checkpoint" / "offsets").mkdir(parents=True)
-    (tmp_path / "beside" / "output").mkdir()
-    shutil.rmtree(tmp_path / "beside" / "checkpoint")
-    before = set(server.client().keys())
-    answer = CliRunner().invoke(app, ["doctor", "--clean", server.url, "--delete", "--json"])
-    states = {each["query"]: each["state"] for each in json.loads(answer.output)["queries"]}
-    assert states == {
-        "query-empty": "unknown", "query-absent": "unknown", "query-itself": "unknown",
-        "query-cleared": "deleted", "query-beside": "deleted",
-    }  # fmt: skip
-    gone = {key for key in before if key.startswith((b"sash:{query-cleared.", b"sash:{query-beside."))}
-    assert gone
-    assert set(server.client().keys()) == before - gone
-
-
-@pytest.mark.redis
-def test_what_a_query_has_left_that_died_in_its_first_batch_is_found(
-    server: RedisServer, tmp_path: Path
-) -> None:
-    for name in ("gone", "kept"):
-        checkpoint = tmp_path / name
-        checkpoint.mkdir()
-        (checkpoint / "metadata").write_text(json.dumps({"id": f"query-{name}"}))
-        with Redis(server.url, namespace=f"query-{name}.journal") as journal:
-            EpochJournal(journal, {"kind": "a query"}, epoch=0, checkpoint=where(str(checkpoint)))
-        with Redis(server.url, namespace=f"query-{name}.bucket-0") as store:
-            store.put_many({b"token": b"state"})
-            store.commit(0)
-        with Redis(server.url, namespace=f"query-{name}.bucket-1") as store:
-            store.put_many({b"}:token": b"on its way"})
-            store._stage(b"0123", store._delta)
-    with Redis(server.url, namespace="query-nameless.bucket-3") as store:
-        store.fence()
-    shutil.rmtree(tmp_path / "gone")
-    before = set(server.client().keys())
-    answer = CliRunner().invoke(app, ["doctor", "--clean", server.url, "--delete", "--json"])
-    states = {each["query"]: each["state"] for each in json.loads(answer.output)["queries"]}
-    assert states == {"query-gone": "deleted", "query-kept": "in use", "query-nameless": "unknown"}
-    kept = {key for key in before if not key.startswith(b"sash:{query-gone.")}
-    assert len(kept) < len(before)
-    assert set(server.client().keys()) == kept
-
-
 @pytest.mark.soak
 @pytest.mark.spark
 def test_a_cluster_is_looked_at_with_its_workers_and_settings() -> None:
@@ -332,43 +220,6 @@ def test_a_master_that_does_not_answer_is_one_line() -> None:
     (only,) = cluster("spark://127.0.0.1:1")
     assert only.state == "wrong"
     assert only.found.startswith("nothing answers at spark://127.0.0.1:1")
-
-
-def test_what_killed_processes_have_left_in_memory_is_found_and_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    boot, namespace, pid, start = this_owner().split()
-    owners = {
-        "sash-1-ended": f"{boot} {namespace} {pid} {int(start) + 1}",
-        f"sash-{pid}-runs": this_owner(),
-        f"sash-{2**22 + 1}-elsewhere": f"{boot} 1 {2**22 + 1} 1",  # in another container
-        f"sash-{2**22 + 1}-young": None,
-        f"sash-{2**22 + 1}-old": None,
-        f"sash-{pid}-old": None,
-    }
-    for name, owner in owners.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "rows").write_bytes(bytes(100_000))
-        if owner:
-            (tmp_path / name / OWNER).write_text(owner)
-        if name.endswith("-old"):
-            os.utime(tmp_path / name, (1, 1))
-    monkeypatch.setattr(leftovers, "MEMORY", tmp_path)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("SASH_ARENA_DIR", str(tmp_path))
-    for mentioned in leftovers.left_here():
-        assert mentioned.fix == "sash doctor --clean --delete"
-        assert not mentioned.harms
-    assert [each.name for each in all_checks.checkup()].count("leftovers") == 1
-    shown = CliRunner().invoke(app, ["doctor", "--clean"])
-    named = CliRunner().invoke(app, ["doctor", "--clean", "machine"])
-    assert named.output == shown.output
-    assert shown.exit_code == 0, shown.output
-    gone = {"sash-1-ended", f"sash-{2**22 + 1}-old"}
-    assert {name for name in owners if name in shown.output} == gone
-    CliRunner().invoke(app, ["doctor", "--clean", "--delete"])
-    assert not list(leftovers.left_here())
-    assert {path.name for path in tmp_path.iterdir()} == owners.keys() - gone
 
 
 def test_warm_compiles_kernels_and_names_where_they_are(

@@ -16,6 +16,7 @@ import pytest
 import sash
 from sash.aggregation.monoid import Monoid
 from sash.errors import PredicateError, Unsupported
+from sash.operators.arena.owned_folders import OWNER
 from sash.operators.bound_query import BoundWhole
 from sash.operators.columns.layout import arrange
 from sash.operators.folding.whole_windows import Apply
@@ -129,7 +130,7 @@ def test_the_agnostic_buffer_in_shared_memory_stays_small() -> None:
         busy = [executor.submit(buffer.work) for _ in range(2)]
         buffer.fill(chunk_ends(layout.times, chunk=10))
         assert sum(len(values.owners) for worker in busy for values in worker.result()) == 200
-        assert [path.name for path in pool.directory.iterdir()] == [process_workers.OWNER]
+        assert [path.name for path in pool.directory.iterdir()] == [OWNER]
     # 200 chunks passed through. A descriptor has 6 windows in 7 chunks, and two workers have one each; one
     # that is slow holds back what the other has finished.
     assert buffer.highest < 100

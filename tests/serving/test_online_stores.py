@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
+import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +22,7 @@ from sash.errors import ArgumentError, DifferentQuery, StoreError, StoreUnavaila
 from sash.serving.feature_stores import place_of
 from sash.serving.key_bytes import key_bytes
 from sash.serving.publisher import HISTORY, INPUT, Publisher
-from sash.serving.store_names import head_name
+from sash.serving.store_names import LABEL, head_name
 from tests.runtimes.micro_batches import read_batches, write_batches
 
 if TYPE_CHECKING:
@@ -253,6 +256,11 @@ def test_stream_rows_and_served_rows_agree_also_after_a_restart(
         )
         started.awaitTermination()
     assert len(rows) > 2000
+    with closing(place_of(store)) as place, place.reading() as read:
+        (label,) = read([LABEL])
+        named = json.loads(bytes(label))
+    assert (named["checkpoint"], named["host"]) == (str(tmp_path / "checkpoint"), socket.gethostname())
+    assert named["query"] == json.loads((tmp_path / "checkpoint" / "metadata").read_text())["id"]
     with sash.online(store) as online:
         keys = [(row["card"], row["country"]) for row in rows.values()]
         served = online.get(keys, at=[row["ts"] for row in rows.values()])

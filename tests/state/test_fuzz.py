@@ -45,6 +45,7 @@ from sash.runtimes.spark.packing.time_of_batch import Stamps
 from sash.runtimes.spark.sinks import manifest_runs, manifests
 from sash.runtimes.spark.state import operators_in_state, queries_of_checkpoint
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of
+from sash.runtimes.spark.state.checkpoint_label import CheckpointLabel
 from sash.runtimes.spark.state.token_layout import with_layout
 from sash.runtimes.spark.together.epochs import KeptQueries
 from sash.semantics import windows
@@ -80,6 +81,7 @@ MANIFEST = {"batch": 3, "rows": 1, "writer": "w", "execution": "e", "files": {"f
 PANED = BoundQuery(Query((windows.tumbling(4),), {"n": built_in.count()}), TABLE.schema, "t", ("k",))
 PANES = cast(SharedPanes, SharedPanes.of([PANED], []))
 NO_PANES = PANES.schema.empty_table()
+LABEL = bytes(CheckpointLabel("/a/checkpoint", parent=5, query="a query"))
 FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
     "sealed value": (seal(b"k", b"payload"), lambda data: unseal(b"k", data)),
     "arrays": (
@@ -125,6 +127,7 @@ FORMATS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
     "epoch of a namespace": (
         bytes(32), lambda data: lmdb.read_meta(b"n", seal(b"n", data))
     ),
+    "label of a checkpoint": (LABEL, lambda data: CheckpointLabel.of(data).judged("a query")),
     "sealed block": (block_of(3, ROWS), lambda data: rows_of(3, [data], ROWS.schema)),
 }  # fmt: skip
 
@@ -196,6 +199,17 @@ def test_a_header_that_names_chunks_without_end_allocates_nothing(other: dict[st
     facts = json.loads(bytes(unseal(journal.HEADER, HEAD))) | other
     with little_memory(), pytest.raises(CorruptValue, match="more chunks than there can be"):
         journal.chunks_of(seal(journal.HEADER, json.dumps(facts).encode()))
+
+
+@fuzzing
+@given(
+    value=json_values, texts=st.dictionaries(st.sampled_from(["checkpoint", "host", "query"]), st.text())
+)
+def test_any_json_as_the_label_of_a_checkpoint_is_judged_or_refused(
+    value: Any, texts: dict[str, str]
+) -> None:
+    for facts in (value, texts, texts | {"parent": value}, texts | {"checkpoint": value}):
+        reads(lambda facts=facts: CheckpointLabel.of(as_line(facts)).judged("a query"))
 
 
 @fuzzing

@@ -285,11 +285,20 @@ def doctor(
         str | None,
         typer.Option(
             metavar="URL",
-            help="List leftover state: on a Redis server (URL); without a URL, files left on this machine "
-            "by killed processes.",
+            help="List what deleted checkpoints have left on a Redis server (URL): state and features; "
+            "without a URL, what killed processes have left on this machine.",
         ),
     ] = None,
     delete: Annotated[bool, typer.Option(help="With --clean: delete the leftovers.")] = False,
+    idle: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            show_default=False,
+            help="With --clean URL: for how long nobody has used what is left over; an hour if left out.",
+        ),
+    ] = None,
     master: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Also check a Spark cluster, such as spark://host:7077."),
@@ -312,7 +321,7 @@ def doctor(
         warmed()
         return
     if clean is not None:
-        cleaned(clean, delete=delete, as_json=as_json)
+        cleaned(clean, delete=delete, as_json=as_json, idle=idle)
         return
     if not run(as_json=as_json, master=master):
         raise typer.Exit(1)

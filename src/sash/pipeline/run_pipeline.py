@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from sash.api.together import together
 from sash.api.window_query import WindowQuery
+from sash.operators.arena.owned_folders import owned_folder
 from sash.pipeline.schema import Pipeline
 from sash.pipeline.sinks import batch_sink, require_no_output, written
 from sash.runtimes.progress_bar import ProgressReading, shown
@@ -108,8 +108,8 @@ def _checkpoint(pipeline: Pipeline) -> Iterator[str]:
     if pipeline.run.checkpoint:
         yield pipeline.located(pipeline.run.checkpoint)
     else:
-        with TemporaryDirectory(prefix="sash-run-", ignore_cleanup_errors=True) as folder:
-            yield folder
+        with owned_folder("sash-run-") as folder:
+            yield str(folder / "checkpoint")
 
 
 def _awaited(

@@ -19,6 +19,7 @@ from urllib.parse import urldefrag
 
 from sash.aggregation.stores import lmdb_damage, lmdb_environment
 from sash.aggregation.stores.lmdb_environment import Environment
+from sash.aggregation.stores.redis import literal
 from sash.aggregation.stores.redis_package import address_of, redis_package, unreachable
 from sash.errors import ArgumentError, StoreError, StoreUnavailable
 
@@ -29,6 +30,8 @@ NameAndValue: TypeAlias = tuple[bytes, bytes | None]
 """A name, and what lay under it when it was read."""
 
 DUE = b"due"
+FEATURES = b"sash-online:{"
+"""How all keys on a server begin."""
 _SCHEMES = ("redis://", "rediss://", "unix://")
 MAP_SIZE = 64 << 20
 TIMEOUT = 5.0
@@ -105,7 +108,7 @@ class RedisPlace:
         self._client = redis.Redis.from_url(
             self.url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
         )
-        self._root = b"sash-online:{" + self.name.encode() + b"}:"
+        self._root = FEATURES + self.name.encode() + b"}:"
 
     @contextmanager
     def reading(self) -> Iterator[Read]:
@@ -156,15 +159,11 @@ class RedisPlace:
         name, end = self._root + DUE, b"(" + before
         return list(self._answer_of(lambda: self._client.zrangebylex(name, b"-", end, start=0, num=limit)))
 
-    def published(self) -> list[str]:
-        """The names under which anything is published on this server, whatever the name of this place."""
-        first, last = b"sash-online:{", b"}:query"
-        found = self._answer_of(lambda: set(self._client.scan_iter(match=first + b"*" + last, count=1000)))
-        return sorted(key[len(first) : -len(last)].decode() for key in found)
-
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """All of it: names and values, then due entries. What is written meanwhile may be left out."""
-        found = self._answer_of(lambda: sorted(self._client.scan_iter(match=self._root + b"*", count=1000)))
+        found = self._answer_of(
+            lambda: sorted(self._client.scan_iter(match=literal(self._root) + b"*", count=1000))
+        )
         names = [key[len(self._root) :] for key in found if key != self._root + DUE]
         with self.reading() as read:
             for at in range(0, len(names), SCANNED):

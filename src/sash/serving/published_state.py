@@ -11,7 +11,7 @@ code that would read them is not in the store.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -19,15 +19,17 @@ from typing import Any
 import numpy as np
 
 from sash.aggregation.stores.lmdb_view import looking
+from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.aggregation.stores.values import reading
 from sash.errors import CorruptValue, Unsupported
-from sash.serving.feature_stores import DUE, RedisPlace
+from sash.serving.feature_stores import DUE, FEATURES, RedisPlace
 from sash.serving.publisher import PublisherProgress
 from sash.serving.query_description import names_in, restored
 from sash.serving.record_pages import DROPPED, LEVELS, Page
 from sash.serving.records import RecordForm
 from sash.serving.store_names import (
     DESCRIPTION,
+    LABEL,
     PROGRESS,
     SWEPT,
     due_key,
@@ -64,18 +66,21 @@ def published_in(folder: str | PathLike[str]) -> PublishedSeen | None:
         return None if description is None else seen("features in LMDB", description, look.raw_items())
 
 
-def published_on(url: str, *, name: str = "") -> list[PublishedSeen]:
-    """What a Redis server has, under one name or under all. While a stream publishes, pages may look as if
-    they were missing."""
-    found = []
-    for each in [name] if name else RedisPlace(url, "").published():
-        place = RedisPlace(url, each)
+def published_names(url: str) -> list[str]:
+    """The names under which a Redis server has features."""
+    with closing(RedisNamespaces(url, first=FEATURES)) as server:
+        return server.names(having=DESCRIPTION)
+
+
+def published_on(url: str, *, name: str) -> PublishedSeen | None:
+    """What a Redis server has under this name. While a stream publishes, pages may look as if they were
+    missing."""
+    with closing(RedisPlace(url, name)) as place:
         with place.reading() as read:
             (description,) = read([DESCRIPTION])
-        if description is not None:
-            found.append(seen(f"features {each} in Redis", description, place.items()))
-        place.close()
-    return found
+        if description is None:
+            return None
+        return seen(f"features {name} in Redis", description, place.items())
 
 
 def seen(where: str, description: bytes, items: Iterable[tuple[bytes, Any]]) -> PublishedSeen:
@@ -108,7 +113,7 @@ def seen(where: str, description: bytes, items: Iterable[tuple[bytes, Any]]) -> 
                     needed |= {page_name(key, number) for number in _children(page)}
             except CorruptValue as error:
                 answer.wrong.append(f"{name!r}: {error}")
-        elif name != DESCRIPTION:
+        elif name not in (DESCRIPTION, LABEL):
             answer.wrong.append(f"{name!r} is nothing that a publisher writes")
     missing, orphans = needed - there, {name for name in there - needed if name[:1] == b"p"}
     keyless = sum(head not in there for head in due)

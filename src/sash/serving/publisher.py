@@ -42,7 +42,16 @@ from sash.serving.published_page_trees import BEGINNING, Forest, KeyedRun
 from sash.serving.query_description import described, narrowed, require_same
 from sash.serving.record_pages import batch_of
 from sash.serving.records import RecordForm
-from sash.serving.store_names import DESCRIPTION, PROGRESS, SWEPT, due_entry, due_key, head_name, time_of
+from sash.serving.store_names import (
+    DESCRIPTION,
+    LABEL,
+    PROGRESS,
+    SWEPT,
+    due_entry,
+    due_key,
+    head_name,
+    time_of,
+)
 
 NEVER, HISTORY = -2, -1
 """Numbers before those of a stream's batches: of no batch, and of a bounded input that came before."""
@@ -116,11 +125,12 @@ class Publisher:
         revision = [REVISION] if self.bound.query.revises else []
         return [*self.bound.schema.names, *revision]
 
-    def begin(self, batch: int, *, owner: str = "") -> bool:
+    def begin(self, batch: int, *, owner: str = "", label: bytes = b"") -> bool:
         """Called for every batch before its rows; returns whether the batch is published already. `owner`
-        identifies the stream, also after a restart."""
+        identifies the stream, also after a restart; `label` names its checkpoint, for whoever finds the
+        features of one that was deleted."""
         with self._opened() as (place, read):
-            kept, known = read([DESCRIPTION, PROGRESS])
+            kept, known, labelled = read([DESCRIPTION, PROGRESS, LABEL])
             if kept is not None:
                 require_same(kept, self.bound)
             progress = PublisherProgress.of(known)
@@ -131,7 +141,7 @@ class Publisher:
                         "of a bounded input that was not published to its end; publish it again"
                         if progress.owner == INPUT
                         else "of another checkpoint, whose batches have the same numbers; give this one an "
-                        "empty store"
+                        "empty store (sash doctor --clean lists those of deleted checkpoints on a server)"
                     )
                 )
             expected = max(progress.done, HISTORY) + 1
@@ -142,11 +152,16 @@ class Publisher:
                     "Start the query with a new checkpoint and an empty store, or with one that "
                     "q.publish(store) has filled from a bounded input"
                 )
+            facts: dict[bytes, bytes] = {}
             if known is None or progress.owner != owner:
-                place.write(
-                    {DESCRIPTION: described(self.bound), PROGRESS: _noted(replace(progress, owner=owner))},
-                    [],
-                )
+                facts = {
+                    DESCRIPTION: described(self.bound),
+                    PROGRESS: _noted(replace(progress, owner=owner)),
+                }
+            if label and label != labelled:
+                facts[LABEL] = label
+            if facts:
+                place.write(facts, [])
             return batch <= progress.done
 
     def publish(self, rows: pa.Table, batch: int) -> Published:

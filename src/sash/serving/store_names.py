@@ -1,6 +1,7 @@
 """The names under which a store holds what is published.
 
     query · progress · swept      one value each
+    label                         the checkpoint of the stream, for whoever finds what was published
     k key                         the head of a key
     p key number                  another page of a key
     due entries                   time · key, in the order of time: when a key is to be looked at
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import struct
 
-DESCRIPTION, PROGRESS = b"query", b"progress"
+DESCRIPTION, PROGRESS, LABEL = b"query", b"progress", b"label"
 SWEPT = b"swept"
 """The newest time of the events of keys that were let go."""
 

@@ -8,6 +8,7 @@ lmdb_damage.py       what can be known of a damaged LMDB file, and what to do ab
 lmdb_environment.py  one open LMDB environment per process and file
 lmdb_view.py         an LMDB store seen from outside: read-only, by somebody who is no part of it
 memory.py            a store in this process's memory: the default, and the yardstick for the others
+one_state.py         reading a store whose query may be running: one committed state
 protocol.py          what a store is: it moves from epoch to epoch as a whole
 redis.py             a distributed store: a Redis server that many hosts reach, written through pipelines
 redis_client.py      one client of a Redis server for all handles of a process

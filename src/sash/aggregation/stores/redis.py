@@ -230,7 +230,7 @@ class Redis(EpochStore):
 
     def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
         values: list[bytes | None] = []
-        for group in _groups(keys):
+        for group in groups(keys):
             names = [self._root + b"epoch", *(self._root + b"live:" + key for key in group)]
             epoch, *found = self._retried(partial(self._client.mget, names))
             self._require_epoch(FRESH.epoch if epoch is None else self._number(epoch, names[0]))
@@ -240,7 +240,7 @@ class Redis(EpochStore):
 
     def _base_keys(self, prefix: bytes) -> list[bytes]:
         start = self._root + b"live:"
-        pattern = start + _literal(prefix) + b"*"
+        pattern = start + literal(prefix) + b"*"
         self._require_epoch(self._committed().epoch)
         # SCAN may name a key twice.
         found = self._retried(lambda: set(self._client.scan_iter(match=pattern, count=1000)))
@@ -269,7 +269,7 @@ class Redis(EpochStore):
         self.on_step("after the script")
 
     def _stage(self, writer: bytes, delta: Delta) -> None:
-        for number, group in enumerate(_groups(list(delta.items()))):
+        for number, group in enumerate(groups(list(delta.items()))):
             self._retried(partial(self._send, writer, group))
             self.on_step(f"group {number} staged")
 
@@ -300,10 +300,11 @@ def _digits(token: int) -> bytes:
     return str(token).zfill(_DIGITS).encode()
 
 
-def _literal(prefix: bytes) -> bytes:
+def literal(prefix: bytes) -> bytes:
+    """As a pattern of Redis that only these bytes match."""
     special = b"\\*?[]^-"
     return b"".join(b"\\" + bytes([c]) if c in special else bytes([c]) for c in prefix)
 
 
-def _groups(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def groups(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + GROUP] for start in range(0, len(items), GROUP))

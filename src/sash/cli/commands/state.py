@@ -6,18 +6,20 @@ Its options are declared in `cli/main.py`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urldefrag
 
 from rich.console import Console
 
 from sash.aggregation.stores.redis_package import address_of
 from sash.display import tables
-from sash.errors import StoreError
+from sash.errors import SashError, StoreError, StoreUnavailable
 from sash.operators.elastic.declaration import SERVER
 from sash.semantics.time_format import EPOCH
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from sash.serving.published_state import PublishedSeen
 
 
+T = TypeVar("T")
 UNKNOWN = "–"
 """In a cell; a column of nothing else is left out."""
 
@@ -40,6 +43,8 @@ class Found:
     stages: Sequence[StageSeen] = field(default=())
     namespaces: Sequence[Namespace] = field(default=())
     published: Sequence[PublishedSeen] = field(default=())
+    unreadable: Sequence[str] = field(default=())
+    """What could not be read, and why."""
 
 
 def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False) -> int:
@@ -50,8 +55,9 @@ def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False)
     if not verify:
         for each in found:
             _print_all(as_json, each)
-        return 0
-    wrong = [line for each in found for stage in each.stages for line in _wrong(stage)]
+        return 1 if any(each.unreadable for each in found) else 0
+    wrong = [line for each in found for line in each.unreadable]
+    wrong += [line for each in found for stage in each.stages for line in _wrong(stage)]
     wrong += [f"{seen.where}: {line}" for each in found for seen in each.published for line in seen.wrong]
     checked = _checked(found)
     if as_json:
@@ -59,7 +65,11 @@ def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False)
     else:
         words = ", ".join(f"{count:,} {what}" for what, count in checked.items() if count)
         whole = f"nothing is wrong with {words}" if words else "there is nothing to check yet"
-        print("\n".join([*wrong, f"{place}: checked {words}"] if wrong else [f"{place}: {whole}"]))
+        print(
+            "\n".join(
+                [*wrong, f"{place}: checked {words or 'nothing else'}"] if wrong else [f"{place}: {whole}"]
+            )
+        )
         for seen in (seen for each in found for seen in each.published if seen.unread):
             print(f"{seen.where}: elements were not checked, because the code of an aggregate is not there")
     return 1 if wrong else 0
@@ -97,24 +107,44 @@ def _on_server(place: str) -> Iterator[Found]:
     of this name."""
     from sash.aggregation.stores.redis_namespaces import RedisNamespaces
     from sash.runtimes.spark.inspection.elastic_state import namespaces_on, stages_on
-    from sash.runtimes.spark.inspection.leftovers import served_queries
-    from sash.serving.published_state import published_on
+    from sash.runtimes.spark.inspection.leftovers import ServedQuery, served_queries
+    from sash.serving.published_state import published_names, published_on
 
     url, name = urldefrag(place)
-    published, queries, others = published_on(url, name=name), [], list[str]()
+    queries, others, names, unreadable = dict[str, ServedQuery](), list[str](), [name], list[str]()
     if not name:
-        queries = list(served_queries(url))
-        server = RedisNamespaces(url)
-        others = sorted(set(server.names()).difference(*(served.namespaces for served in queries)))
-        server.close()
-    if not (published or queries or others):
+        queries, names = {each.query: each for each in served_queries(url)}, published_names(url)
+        with closing(RedisNamespaces(url)) as server:
+            others = sorted(set(server.names()).difference(*(each.namespaces for each in queries.values())))
+    published = _each("features", names, lambda each: published_on(url, name=each), unreadable)
+    namespaces = _each("namespace", others, lambda each: namespaces_on(url, [each]), unreadable)
+    if not (published or queries or others or unreadable):
         raise StoreError(f"there is nothing of Sash at {address_of(url)}{'#' * bool(name)}{name}")
-    for served in queries:
-        kept = stages_on(url, served)
-        facts = {"query": served.query, "checkpoint": served.checkpoint or None, "state": served.state}
-        yield Found(facts | {"batch": kept and kept[0]}, () if kept is None else kept[1])
-    if published or others:
-        yield Found({"store": address_of(url)}, (), namespaces_on(url, others), published)
+    for query, served in queries.items():
+        wrong = list[str]()
+        stages = _each("query", [query], lambda each: stages_on(url, queries[each]), wrong)
+        batch, kept = stages[0] if stages else (None, ())
+        facts = {"query": query, "checkpoint": served.checkpoint or None, "state": served.state}
+        yield Found(facts | {"why": served.why or None, "batch": batch}, kept, unreadable=wrong)
+    if published or others or unreadable:
+        yield Found(
+            {"store": address_of(url)}, (), list(chain.from_iterable(namespaces)), published, unreadable
+        )
+
+
+def _each(
+    what: str, names: Iterable[str], read: Callable[[str], T | None], unreadable: list[str]
+) -> list[T]:
+    """What is read of each. What cannot be is named in `unreadable`, and not in the way of others."""
+    found = []
+    for name in names:
+        try:
+            found.append(read(name))
+        except StoreUnavailable:
+            raise
+        except SashError as error:
+            unreadable.append(f"{what} {name} cannot be read: {error}")
+    return [item for item in found if item is not None]
 
 
 def _require_readable(place: Path) -> None:
@@ -193,6 +223,7 @@ def _print_all(as_json: bool, found: Found) -> None:
             "stages": [_data(stage) for stage in found.stages],
             "namespaces": [asdict(each) | {"committed": each.committed._asdict()} for each in namespaces],
             "published": [asdict(seen) for seen in found.published],
+            "unreadable": list(found.unreadable),
         }
         print(json.dumps(content, indent=2, ensure_ascii=False))
         return
@@ -205,6 +236,7 @@ def _print_all(as_json: bool, found: Found) -> None:
         _print(console, "", *tables.as_text(("namespace", "epoch", "keys", "bytes"), rows))
     for seen in found.published:
         _print_published(console, seen)
+    _print(console, *found.unreadable)
 
 
 def _print_published(console: Console, seen: PublishedSeen) -> None:

@@ -22,6 +22,7 @@ from sash.dashboard.feed import Feed
 from sash.dashboard.live_page_messages import name_in
 from sash.dashboard.query_watcher import watch
 from sash.errors import ArgumentError, MissingDependency
+from sash.operators.arena.owned_folders import owning
 from sash.runtimes.interrupts import interrupts
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def run(*, seconds: float, symbols: int, rate: float, out: Path | None, page: bo
     console.print(f"everything is written to {folder}", highlight=False)
     feeder = Feeder(folder / "quotes", symbols=symbols, rate=rate)
     with interrupts() as stop, ExitStack() as ending:
+        if out is None:
+            ending.enter_context(owning(folder))
         ending.callback(feeder.stop)
         with _status(console, "starting Spark"):
             session = spark_session(app="sash demo", debug=debug, log=folder / "spark.log")

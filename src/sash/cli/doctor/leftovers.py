@@ -1,8 +1,9 @@
 """What dead processes and deleted checkpoints have left: shown, and deleted if wanted.
 
-<shared memory>/sash-<pid>-…       rows on their way to worker processes, removed when a query ends
-sash-arenas-<user>/<arena>         state in mapped files; any running query removes those of the dead
-a Redis server                     state of elastic queries whose checkpoints are gone
+<shared memory>/sash-<pid>-…      rows on their way to worker processes, removed when a query ends
+<temporary>/sash-run-…            the checkpoint of a `sash run` without one; sash-calibrate-…, sash-demo-…
+sash-arenas-<user>/<arena>        state in mapped files; any running query removes those of the dead
+a Redis server                    state of elastic queries, and published features, of deleted checkpoints
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.cli.doctor.health_check import HealthCheck
-from sash.operators.arena.arena_folder import IDLE, ArenaHome
+from sash.operators.arena.arena_folder import IDLE, ArenaHome, local_folders
+from sash.operators.arena.owned_folders import OWNER
 from sash.operators.arena.owners import is_gone
-from sash.operators.patterns.process_workers import OWNER
 
-_OF_PROCESS = re.compile(r"sash-(\d+)-\w+")
+if TYPE_CHECKING:
+    from sash.runtimes.spark.inspection.leftovers import ServedQuery
+
+_OF_PROCESS = re.compile(r"sash-(\d+|run|calibrate|demo)-\w+")
 MEMORY = Path("/dev/shm")
 MACHINE = "machine"
 """Instead of a URL: what was left on this machine."""
@@ -75,17 +79,19 @@ def _of_processes() -> Iterator[Leftover]:
         for path in sorted(folder.glob("sash-*-*")) if folder.is_dir() else ():
             name = _OF_PROCESS.fullmatch(path.name)
             mine = path.is_dir() and path.stat().st_uid == os.getuid()
-            if name and mine and _is_left(path, int(name[1])):
-                yield Leftover(str(path), "rows for workers", _size(path))
+            if name and mine and _is_left(path, name[1]):
+                what = "rows for workers" if name[1].isdigit() else f"sash {name[1]}"
+                yield Leftover(str(path), what, _size(path))
 
 
-def _is_left(folder: Path, pid: int) -> bool:
-    """Whether its process certainly has ended; of one that is not named there, whether an hour has passed
-    in which nothing came and no such process runs."""
+def _is_left(folder: Path, whose: str) -> bool:
+    """Whether its process certainly has ended. Of one that is not named there, whether the name of the
+    folder has its number, an hour has passed in which nothing came, and no such process runs."""
     with suppress(OSError):
         if owner := (folder / OWNER).read_text():
             return is_gone(owner)
-    return time.time() - folder.stat().st_mtime > IDLE and not Path(f"/proc/{pid}").exists()
+    idle = time.time() - folder.stat().st_mtime > IDLE
+    return whose.isdigit() and idle and not Path(f"/proc/{whose}").exists()
 
 
 def _arenas() -> Iterator[Leftover]:
@@ -94,9 +100,10 @@ def _arenas() -> Iterator[Leftover]:
             yield Leftover(str(home.folder / name), "arena", _size(home.folder / name))
 
 
-def _homes() -> Iterator[ArenaHome]:
-    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0].strip() or tempfile.gettempdir()
-    return ArenaHome.on_this_machine(Path(local))
+def _homes() -> list[ArenaHome]:
+    """In all folders that may have one: the first that could be written then is not the first now."""
+    homes = (home for local in local_folders() for home in ArenaHome.on_this_machine(local))
+    return list({home.folder: home for home in homes}.values())
 
 
 def _size(folder: Path) -> int:
@@ -104,29 +111,42 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
-def clean(url: str, *, delete: bool, as_json: bool) -> None:
-    """Only what certainly belongs to a deleted checkpoint is deleted."""
+def clean(url: str, *, delete: bool, as_json: bool, idle: float | None = None) -> None:
+    """Only what certainly belongs to a deleted checkpoint, and was not used for so long, is deleted."""
     if url == MACHINE:
         return clean_machine(delete=delete, as_json=as_json)
-    from sash.runtimes.spark.inspection.leftovers import served_queries
+    from sash.runtimes.spark.inspection import leftovers as server
 
-    queries = list(served_queries(url))
-    dead = [query for query in queries if query.state == "deleted"]
-    keys = 0
-    if delete and dead:
-        server = RedisNamespaces(url)
-        keys = server.remove(name for query in dead for name in query.namespaces)
-        server.close()
+    least = server.IDLE if idle is None else idle
+    queries = list(server.served_queries(url, least=least))
+    features = list(server.served_features(url, least=least))
+    dead = [each for each in (*queries, *features) if each.state == "deleted"]
+    removed = server.remove(url, dead, least=least) if delete else {}
+    keys = sum(removed.values())
     if as_json:
-        print(json.dumps({"queries": [asdict(query) for query in queries], "removed_keys": keys}, indent=2))
+        found = {"queries": queries, "features": features}
+        shown = {what: [asdict(each) for each in some] for what, some in found.items()}
+        print(json.dumps({**shown, "removed_keys": keys}, indent=2))
         return None
-    for query in queries:
-        place = query.checkpoint or "a checkpoint that it does not name"
-        print(f"{query.state:<8}  {query.query}  {len(query.namespaces)} namespaces, of {place}")
+    for each in (*queries, *features):
+        held = f"{each.query}  {len(each.namespaces)} namespaces"
+        if each.what == "features":
+            held = f"features {each.namespaces[0]}"
+        place = each.checkpoint and f", of {each.checkpoint}"
+        print(f"{each.state:<8}  {held}{place}{each.why and f': {each.why}'}")
+
+    def counts(some: Collection[ServedQuery]) -> str:
+        words = f"the state of {sum(each.what == 'state' for each in some)} of {len(queries)} queries"
+        if features:
+            words += (
+                f" and the features of {sum(each.what == 'features' for each in some)} of {len(features)}"
+            )
+        return words
+
     if not dead:
         print("nothing to delete: no query here belongs to a checkpoint that was deleted")
     elif delete:
-        print(f"deleted the state of {len(dead)} of {len(queries)} queries: {keys} keys")
+        print(f"deleted {counts(removed)}: {keys} keys")
     else:
-        print(f"would delete the state of {len(dead)} of {len(queries)} queries: add --delete to do so")
+        print(f"would delete {counts(dead)}: add --delete to do so")
     return None

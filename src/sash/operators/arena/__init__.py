@@ -13,6 +13,7 @@ growing.py       a growable 2-D array, in memory or in a mapped file
 head.py          the head of an arena: whether the tables next to it can be trusted
 locked.py        a head file that only one holder at a time may read and write
 memory_map.py    a file as shared memory, without a descriptor that stays open
+owned_folders.py temporary folders that name their process
 owners.py        whose arena it is: the JVM that a worker of Spark belongs to, or the process itself
 """
 

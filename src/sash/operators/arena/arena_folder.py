@@ -42,7 +42,7 @@ class ArenaHome:
     def default(cls) -> ArenaHome:
         """In SASH_ARENA_DIR, or the first writable of SPARK_LOCAL_DIRS, or the temporary directory."""
         chosen = os.environ.get("SASH_ARENA_DIR")
-        for folder in [Path(chosen)] if chosen else _local_folders():
+        for folder in [Path(chosen)] if chosen else local_folders():
             if home := _private(folder / f"sash-arenas-{os.getuid()}"):
                 return cls(home)
         given = chosen or os.environ.get("SPARK_LOCAL_DIRS") or tempfile.gettempdir()
@@ -151,7 +151,8 @@ def _owner(lock: LockedHead) -> str:
     return head.owner if head else ""
 
 
-def _local_folders() -> Iterator[Path]:
+def local_folders() -> Iterator[Path]:
+    """Where a home may be unless SASH_ARENA_DIR is set, the best first."""
     for folder in os.environ.get("SPARK_LOCAL_DIRS", "").split(","):
         if folder.strip():
             yield Path(folder.strip())

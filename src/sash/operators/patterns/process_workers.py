@@ -14,7 +14,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ import pyarrow as pa
 
 from sash.arrays import Ints
 from sash.errors import PredicateError, Unsupported
-from sash.operators.arena.owners import this_owner
+from sash.operators.arena.owned_folders import owned_folder
 from sash.operators.folding.values import Values
 from sash.operators.folding.whole_windows import WholeWindow
 from sash.operators.patterns import worker_process_main as process_worker
@@ -49,8 +48,6 @@ from sash.operators.patterns.worker_process_main import (
 from sash.operators.windows.ranges import Ranges
 
 IN_MEMORY = Path("/dev/shm")
-OWNER = "owner"
-"""The file that names the owner of a pool, for whoever finds it after a kill; chunks are numbers."""
 
 
 class Process:
@@ -133,7 +130,7 @@ def lent(number: int) -> Iterator[list[Process]]:
 
 @dataclass
 class ProcessWorkers:
-    """A pool in shared memory, with worker processes. A chunk is the name of a file."""
+    """A pool in shared memory, with worker processes. A chunk is a file whose name is a number."""
 
     directory: Path
     processes: Sequence[Process]
@@ -147,11 +144,10 @@ class ProcessWorkers:
     ) -> Iterator[ProcessWorkers]:
         setup = WorkerSetup(pickled(computation), schema, module_path())
         with (
-            tempfile.TemporaryDirectory(prefix=f"sash-{os.getpid()}-", dir=_fastest()) as directory,
+            owned_folder(f"sash-{os.getpid()}-", inside=_fastest()) as directory,
             lent(workers) as processes,
         ):
-            (Path(directory) / OWNER).write_text(this_owner())
-            pool = cls(Path(directory), processes)
+            pool = cls(directory, processes)
             for process in processes:
                 process.request(setup)
                 pool._free.put(process)

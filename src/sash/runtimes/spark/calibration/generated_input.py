@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -14,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sash.aggregation.built_in import count, sum as summed
 from sash.errors import Unsupported
+from sash.operators.arena.owned_folders import owned_folder
 from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.compat import is_connect
 from sash.runtimes.spark.hadoop_folder import HadoopFolder
@@ -87,14 +86,13 @@ def generated_input(
             hint="The rows of the calibration are files that all executors must reach: "
             "sash calibrate --spark --master … --folder hdfs:///tmp",
         )  # fmt: skip
-    place = tempfile.mkdtemp(prefix="sash-calibrate-") if folder is None else None
-    home = HadoopFolder(spark, place or f"{str(folder).rstrip('/')}/sash-calibrate-{uuid4().hex}")
-    found = GeneratedInput(spark, home.url, rows)
-    try:
+    with ExitStack() as ending:
+        if folder is None:
+            place = ending.enter_context(owned_folder("sash-calibrate-"))
+            home = HadoopFolder(spark, str(place))
+        else:
+            home = HadoopFolder(spark, f"{folder.rstrip('/')}/sash-calibrate-{uuid4().hex}")
+            ending.callback(home.remove)
+        found = GeneratedInput(spark, home.url, rows)
         found.write()
         yield found
-    finally:
-        if place is None:
-            home.remove()
-        else:
-            shutil.rmtree(place, ignore_errors=True)

@@ -21,20 +21,15 @@ without it a query would continue from nothing.
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-from pyarrow import fs
 
 from sash.aggregation.stores.epoch_store import EpochStore
 from sash.aggregation.stores.values import reading, require_layout
 from sash.errors import EpochError, StoreError
 from sash.operators.engine import Change
 from sash.operators.look_back_regimes import Regime
-from sash.runtimes.spark.files.open_files import located
 from sash.runtimes.spark.state.checkpoint_compatibility import change_of, refused
 from sash.runtimes.spark.state.fingerprint import canonical
 from sash.runtimes.spark.streaming.hot_keys.keys_of_batch import regimes_as_json, regimes_in
@@ -201,11 +196,3 @@ def _require_alone(kept: bytes) -> None:
         several = QUERIES in json.loads(kept)
     if several:
         raise refused("by sash.together(…)")
-
-
-def where(checkpoint: str) -> bytes:
-    """What a journal remembers of its checkpoint."""
-    system, path = located(checkpoint)
-    local = isinstance(system, fs.LocalFileSystem)
-    place = str(Path(path).absolute()) if local else checkpoint
-    return json.dumps({"checkpoint": place, "host": socket.gethostname() if local else ""}).encode()

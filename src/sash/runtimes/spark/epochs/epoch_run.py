@@ -41,7 +41,6 @@ from sash.runtimes.spark.epochs.epoch_journal import (
     EpochJournal,
     require_same_query,
     require_sharing,
-    where,
 )
 from sash.runtimes.spark.epochs.epoch_metering import BatchMeter, BatchMetrics, behind, metrics_of
 from sash.runtimes.spark.epochs.epoch_step import EpochStep, SavedCounts, TaskReport, TaskReports, saved_by
@@ -60,6 +59,7 @@ from sash.runtimes.spark.sinks.folder import FolderSink
 from sash.runtimes.spark.sinks.protocol import BatchSink
 from sash.runtimes.spark.sql_folding.epoch_fold import EpochFold
 from sash.runtimes.spark.state.arenas import QUERY_ID
+from sash.runtimes.spark.state.checkpoint_label import CheckpointLabel
 from sash.runtimes.spark.state.fingerprint import BUCKET_COUNT, without_buckets
 from sash.runtimes.spark.streaming.deliver_outputs_to_sinks import Delivery
 from sash.runtimes.spark.streaming.hot_keys.choose_busy_buckets import SharingOut
@@ -182,8 +182,12 @@ class ElasticRun:
     def journal(self, store: EpochStore, epoch: int) -> EpochJournal:
         """As it was at the end of the batch before."""
         return EpochJournal(
-            store, self.description, epoch=epoch, inputs=len(self.delays), checkpoint=where(self.checkpoint)
+            store, self.description, epoch=epoch, inputs=len(self.delays), checkpoint=self._label()
         )
+
+    def _label(self) -> bytes:
+        """What names its checkpoint in its journal."""
+        return bytes(CheckpointLabel.here(self.checkpoint))
 
     @cached_property
     def _answers(self) -> EpochAnswers:

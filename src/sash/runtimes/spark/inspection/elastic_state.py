@@ -16,9 +16,10 @@ from sash.aggregation.stores.epoch_store import Committed, EpochStore
 from sash.aggregation.stores.files import Files, stores_in
 from sash.aggregation.stores.lmdb_damage import DATA
 from sash.aggregation.stores.lmdb_view import Namespace, looking
+from sash.aggregation.stores.one_state import read_one_state
 from sash.aggregation.stores.redis import Redis
 from sash.aggregation.stores.values import reading
-from sash.errors import CorruptValue, EpochError, StoreError
+from sash.errors import CorruptValue
 from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.epochs.epoch_journal import LAYOUT_KEY, QUERIES, QUERY, require_journal_layout
 from sash.runtimes.spark.epochs.operator_in_store import CHUNK, TOKEN, header_in
@@ -28,7 +29,6 @@ from sash.runtimes.spark.inspection.leftovers import ServedQuery
 from sash.runtimes.spark.inspection.query_words import Description
 
 BUCKET = "bucket-"
-TRIES = 20
 
 
 class StoreView(Protocol):
@@ -55,25 +55,12 @@ class OpenedStores:
         yield from self._state(namespace, prefix)[1]
 
     def _state(self, name: str, prefix: bytes = b"") -> tuple[Committed, list[tuple[bytes, bytes]]]:
-        """One committed state. Its query may be running: a store forgets a state two commits later, and
-        whoever reads it then reads the newer one."""
-        for _ in range(TRIES):
-            with self.open(name) as store:
-                committed = store.committed
-                try:
-                    keys = sorted(store.keys(prefix=prefix))
-                    found = zip(keys, store.get_many(keys), strict=True)
-                except EpochError:
-                    continue
-                except CorruptValue:
-                    if store.committed.epoch == store.epoch:
-                        raise
-                    continue
-                return committed, [(key, value) for key, value in found if value is not None]
-        raise StoreError(
-            f"{name} was committed again during each of {TRIES} tries to read it: look again, or stop "
-            "its query"
-        )
+        def read(store: EpochStore) -> tuple[Committed, list[tuple[bytes, bytes]]]:
+            committed, keys = store.committed, sorted(store.keys(prefix=prefix))
+            found = zip(keys, store.get_many(keys), strict=True)
+            return committed, [(key, value) for key, value in found if value is not None]
+
+        return read_one_state(name, lambda: self.open(name), read)
 
 
 @contextmanager

@@ -16,10 +16,12 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from sash.errors import SettingError, Unsupported
 from sash.operators.bound_query import BoundQuery
 from sash.runtimes.spark.compat import is_connect
+from sash.runtimes.spark.hadoop_folder import HadoopFolder
 from sash.runtimes.spark.packing.columns import quoted
 from sash.runtimes.spark.sinks.protocol import BatchSink, Reads
 from sash.runtimes.spark.sinks.wrapped_sinks import WrappedSink
 from sash.runtimes.spark.state.arenas import QUERY_ID
+from sash.runtimes.spark.state.checkpoint_label import CheckpointLabel
 from sash.serving.publisher import Published, Publisher
 
 
@@ -28,12 +30,15 @@ class OnlineSink(WrappedSink):
     """A sink, and the features of what it is given."""
 
     publisher: Publisher
+    checkpoint: str
 
     reads = Reads.KEPT
     """Its rows are read twice."""
 
     def has(self, spark: SparkSession, batch: int) -> bool:
-        published = self.publisher.begin(batch, owner=str(spark.sparkContext.getLocalProperty(QUERY_ID)))
+        owner = str(spark.sparkContext.getLocalProperty(QUERY_ID))
+        label = bytes(CheckpointLabel.here(self.checkpoint, query=owner))
+        published = self.publisher.begin(batch, owner=owner, label=label)
         return published and self.sink.has(spark, batch)
 
     def write(self, rows: DataFrame, batch: int) -> None:
@@ -67,11 +72,11 @@ class PublishPart:
 
 def publishing(
     sink: BatchSink, bound: BoundQuery, store: str | PathLike[str], spark: SparkSession,
-    *, pattern: object | None,
+    *, checkpoint: str, pattern: object | None,
 ) -> OnlineSink:  # fmt: skip
-    """The same sink, whose rows are published too."""
+    """The same sink, whose rows are published too, with the name of the checkpoint."""
     _require_publishable(spark, fspath(store), pattern=pattern)
-    return OnlineSink(sink, Publisher.of(bound, store))
+    return OnlineSink(sink, Publisher.of(bound, store), HadoopFolder(spark, checkpoint).url)
 
 
 def _require_publishable(spark: SparkSession, store: str, *, pattern: object | None) -> None:

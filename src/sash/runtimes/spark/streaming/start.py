@@ -96,7 +96,7 @@ def start(
     unsettled, source = source, settled(source, bound, place, elastic=elastic is not None)
     if online is not None:
         pattern = source.plan(bound).pattern if elastic is None else None
-        sinks[REPORTS] = publishing(sinks[REPORTS], bound, online, spark, pattern=pattern)
+        sinks[REPORTS] = publishing(sinks[REPORTS], bound, online, spark, checkpoint=place, pattern=pattern)
     epochs = epochs_for(source, bound, place) if elastic is None else elastic
     if epochs is None:
         register = _register(spark, place)

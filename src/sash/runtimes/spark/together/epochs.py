@@ -28,7 +28,6 @@ from sash.runtimes.spark.epochs.epoch_journal import (
     QUERY,
     EpochJournal,
     require_journal_layout,
-    where,
 )
 from sash.runtimes.spark.epochs.epoch_run import ElasticRun
 from sash.runtimes.spark.epochs.epoch_step import SAVED, EpochStep, SavedCounts
@@ -196,7 +195,7 @@ class TogetherRun(ElasticRun):
         return {QUERIES: described, BUCKET_COUNT: self.together.partitions}
 
     def journal(self, store: EpochStore, epoch: int) -> EpochJournal:
-        return TogetherJournal(store, self.description, epoch=epoch, checkpoint=where(self.checkpoint))
+        return TogetherJournal(store, self.description, epoch=epoch, checkpoint=self._label())
 
     def _require_same(self, store: EpochStore, *, begun: bool) -> None:
         kept, layout = store.get_many([QUERY, LAYOUT_KEY])

@@ -70,7 +70,9 @@ def start_together(
         chosen[output_of(query, REPORTS)] = flattening(chosen[output_of(query, REPORTS)])
     for query, store in online.items():
         output = output_of(query, REPORTS)
-        chosen[output] = publishing(chosen[output], bounds[query], store, spark, pattern=None)
+        chosen[output] = publishing(
+            chosen[output], bounds[query], store, spark, checkpoint=place, pattern=None
+        )
     epochs = epochs_together(source, bounds.values(), place)
     if epochs is not None:
         return _in_epochs(source, bounds, chosen, epochs, late, place, trigger, name)
