@@ -11,6 +11,6 @@
     row_bits.py         sets of rows as text, for headers
 
 Tuples are evicted when the watermark is further than `within` behind them: `_expired` in
-`joins/join_operator.py` has the rule, `JoinStore.expire` in `side_shares.py` applies it to chunks and archives.
+`joins/join_operator.py` has the rule, `JoinStore.expire` in `side_shares.py` applies it.
 As-of joins have `Rows` of `archive.py` in a table of their own: `joins/asof/rows_by_key_hash.py`.
 """
