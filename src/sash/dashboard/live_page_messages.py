@@ -5,7 +5,8 @@ Spark's (`rate`, `open`) are put in by `query_watcher`.
     about     what the query is: explain() as data and as text, its keys, whether it is elastic
     started   a run of it began
     frame     one micro-batch, in numbers; None is 'not measured', and never a guess
-    reports   windows that a micro-batch has written, and the hottest keys among them
+    reports   windows that a micro-batch has written, and the hottest keys among them; how many rows it has
+              written (`seen`), and how many of them, the last, this is of (`read`)
     ended     the run is over, with the error if there was one
 
 Every message is a dict with `kind` and `query`, the name of the query: that of its stream, and for one of
