@@ -18,6 +18,7 @@ live_page_messages.py  messages about running queries as plain JSON: what a numb
 message_folder.py      a folder of messages: how a page in one process shows the queries of another
 open_windows.py        windows that have begun and wait for the watermark, counted by the clock alone
 opentelemetry.py       metrics of running queries for OpenTelemetry: observable instruments of a meter
+pending_news.py        what the watcher still has to do, in order and bounded
 prometheus.py          metrics of running queries for Prometheus
 query_watcher.py       watching the streaming queries of a Spark session: progress reports in, messages out
 report_folder.py       what a query has written to a folder of parquet files, read as it comes
