@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from sash.aggregation.kernels.compiler import module_cache
+from sash.aggregation.kernels.compiler.compiled import Compiled
 from sash.aggregation.kernels.compiler.numba_compilation import Kernel
+from sash.aggregation.monoid import Monoid
 
 USER_PROGRAM = """
 import json, math, sys
@@ -172,6 +174,18 @@ def test_processes_that_start_at_once_do_not_disturb_each_other(tmp_path: Path) 
     assert [answer[:2] for answer in answers] == [["cached", 12]] * 4
     assert not list((tmp_path / "cache").glob("*.tmp"))
     assert run(program, tmp_path / "cache") == ["cached", 12, 0]
+
+
+def test_a_kernel_that_is_made_again_is_not_loaded_again() -> None:
+    """Numba never unloads machine code: a second copy would stay beside the first."""
+    monoid = Monoid("again", ("x",), lambda: 0, lambda x: x, lambda a, b: a + 3 * b, lambda s: s)
+    first = Compiled(monoid, ("int",))
+    found = weakref.ref(first), first.kernel("fold").function
+    del first
+    gc.collect()
+    assert found[0]() is None, "what is around machine code is freed"
+    again = Compiled(monoid, ("int",))
+    assert again.mode == "interpreted" or again.kernel("fold").function is found[1]
 
 
 # The files themselves

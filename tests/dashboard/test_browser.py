@@ -81,6 +81,15 @@ def test_queries_are_listed_and_their_numbers_are_those_that_were_said(queries: 
     expect(metric(queries, "Open windows")).to_have_text(str(last["open"]))
 
 
+def test_of_a_large_batch_the_part_that_was_read_is_named(queries: Page, feed: Feed) -> None:
+    queries.get_by_role("button", name="bars").click()
+    heading = queries.locator("h3", has=queries.locator("#hottest"))
+    expect(heading).to_have_text("Hottest keysby events in the latest window")
+    (latest,) = [one for one in feed.since(0)[1] if one["kind"] == "reports" and one["query"] == "bars"]
+    feed.take({**latest, "read": 500_000, "seen": 5_000_000})
+    expect(heading).to_contain_text("of the last 500,000 of 5,000,000 rows")
+
+
 def test_what_was_not_measured_is_shown_as_such(queries: Page, feed: Feed) -> None:
     queries.get_by_role("button", name="bars").click()
     feed.frame("bars", {**frames(feed, "bars")[-1], "state_bytes": None, "written": None})

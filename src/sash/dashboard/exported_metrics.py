@@ -46,7 +46,7 @@ def _lag(frame: Message) -> float | None:
 
 RUNNING = Metric("running", "gauge", "Whether the query runs: 1 or 0.", lambda frame: 1.0)
 METRICS = (
-    Metric("batches", "counter", "Micro-batches that are done.", lambda frame: 1.0),
+    Metric("batches", "counter", "Micro-batches that are done.", lambda frame: frame.get("batches", 1.0)),
     Metric("events", "counter", "Events that arrived.", _field("events")),
     Metric("late", "counter", "Events that came too late.", _field("late")),
     Metric("reports", "counter", "Rows that were emitted.", _field("reports")),

@@ -5,13 +5,16 @@ Spark's (`rate`, `open`) are put in by `query_watcher`.
     about     what the query is: explain() as data and as text, its keys, whether it is elastic
     started   a run of it began
     frame     one micro-batch, in numbers; None is 'not measured', and never a guess
-    reports   windows that a micro-batch has written, and the hottest keys among them
+    reports   windows that a micro-batch has written, and the hottest keys among them; how many rows it has
+              written (`seen`), and how many of them, the last, this is of (`read`)
     ended     the run is over, with the error if there was one
 
 Every message is a dict with `kind` and `query`, the name of the query: that of its stream, and for one of
 several that run together 'stream/query'. A frame has
 
     batch, at           its number, and when it began, in milliseconds since 1970 (so are all instants)
+    batches             how many micro-batches it is of: several where the page cannot follow; then the
+                        counts are of all of them, and the rest is of the latest
     events, late, reports        counts of this micro-batch
     rate, capacity      events per second: since the micro-batch before began, and while this one worked
     latency             milliseconds from the trigger to the commit
@@ -34,6 +37,8 @@ from sash.runtimes.observed_counts import counts_by_query, decisions_in
 from sash.semantics.time_format import EPOCH
 
 Message: TypeAlias = Mapping[str, Any]
+Frames: TypeAlias = dict[str, dict[str, Any]]
+"""Of a micro-batch: of each query that runs in the stream, by its name."""
 
 KINDS = ("about", "started", "frame", "reports", "ended")
 COUNTED = ("events", "late", "reports", "read", "written")
@@ -51,9 +56,7 @@ def name_in(stream: str, query: str) -> str:
     return f"{stream}/{query}" if query else stream
 
 
-def frames_of(
-    progress: Mapping[str, Any], *, stream: str, queries: Collection[str] = ()
-) -> dict[str, dict[str, Any]]:
+def frames_of(progress: Mapping[str, Any], *, stream: str, queries: Collection[str] = ()) -> Frames:
     """One of Spark's progress reports (its JSON) as frames: one for each query that runs in it, by name.
     `queries` are those that are known to, for a report that has no counts.
 
@@ -73,6 +76,27 @@ def frames_of(
     return {query: _frame(progress, stream, query, counts) for query, counts in found.items()}
 
 
+def added_up(earlier: Frames, later: Frames) -> Frames:
+    """Frames of two micro-batches as those of one.
+
+    >>> one, two = frames_of({"batchId": 7}, stream="trades"), frames_of({"batchId": 8}, stream="trades")
+    >>> one[""]["events"], one[""]["late"], two[""]["events"], two[""]["reports"] = 3, 1, 4, 2
+    >>> [added_up(one, two)[""][name] for name in ("batch", "batches", "events", "late", "reports", "read")]
+    [8, 2, 7, 1, 2, None]
+    """
+    both = earlier.keys() & later.keys()
+    return earlier | later | {query: _both(earlier[query], later[query]) for query in both}
+
+
+def _both(earlier: Message, later: Message) -> dict[str, Any]:
+    found = dict(later)
+    for name in ("batches", *COUNTED, "newest"):
+        known = [one[name] for one in (earlier, later) if one[name] is not None]
+        if known:
+            found[name] = max(known) if name == "newest" else sum(known)
+    return found
+
+
 def _frame(
     progress: Mapping[str, Any], stream: str, query: str, counts: Mapping[str, int]
 ) -> dict[str, Any]:
@@ -84,6 +108,7 @@ def _frame(
         "kind": "frame",
         "query": name_in(stream, query),
         "batch": progress["batchId"],
+        "batches": 1,
         "at": instant(progress.get("timestamp")),
         "events": events,
         "late": counts.get("late"),

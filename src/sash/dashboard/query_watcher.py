@@ -17,7 +17,6 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from queue import SimpleQueue
 from threading import Thread
 from time import time
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -26,6 +25,7 @@ import pyarrow as pa
 
 from sash.dashboard.live_page_messages import Message, MessageSink, frames_of, name_in
 from sash.dashboard.open_windows import open_windows
+from sash.dashboard.pending_news import PendingBatch, PendingNews
 from sash.dashboard.report_folder import ReportFolder
 from sash.operators.bound_query import UPDATED_AT, BoundLatest, BoundQuery, BoundRolling
 from sash.planner.explain.explanation_text import as_text
@@ -71,13 +71,13 @@ class Watching:
 
     def __init__(self, sink: MessageSink) -> None:
         self._taker = sink
-        # All of these are used by the thread alone.
+        # All of these are changed by the thread alone.
         self._known: dict[str, _Known] = {}
         self._queries: dict[str, list[str]] = {}
         """Of each stream, once it is known which queries run in it."""
         self._began: dict[str, Message] = {}
         """Streams that have started, until that is known."""
-        self._news: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._news = PendingNews()
         self._thread = Thread(target=self._work, name="sash watch", daemon=True)
         self._thread.start()
 
@@ -135,7 +135,9 @@ class Watching:
         self._news.put(lambda: self._began.update({name: began}))
 
     def progress(self, name: str, report: Mapping[str, Any]) -> None:
-        self._news.put(lambda: self._progress(name, report))
+        # Made here: frames are small, and all that may wait is frames.
+        frames = frames_of(report, stream=name, queries=self._queries.get(name, ()))
+        self._news.put_batch(name, frames)
 
     def ended(self, name: str, error: str | None) -> None:
         first = error.strip().splitlines()[0] if error and error.strip() else None
@@ -143,9 +145,12 @@ class Watching:
         self._news.put(lambda: self._ended(name, ended))
 
     def _work(self) -> None:
-        while (news := self._news.get()) is not None:
+        while (news := self._news.take()) is not None:
             try:
-                news()
+                if isinstance(news, PendingBatch):
+                    self._progress(news)
+                else:
+                    news()
             except Exception:
                 # A full disk, or a folder that is gone: the next message may get through.
                 logging.getLogger("sash.dashboard").exception("a message about a query was lost")
@@ -158,12 +163,14 @@ class Watching:
             self._look(name)
             self._taker.take({**ended, "query": name})
 
-    def _progress(self, stream: str, report: Mapping[str, Any]) -> None:
-        frames = frames_of(report, stream=stream, queries=self._queries.get(stream, ()))
-        if stream not in self._queries:
-            self._begin(stream, list(frames))
-        for query, frame in frames.items():
+    def _progress(self, batch: PendingBatch) -> None:
+        if batch.stream not in self._queries:
+            self._begin(batch.stream, list(batch.frames))
+        for query, frame in batch.frames.items():
             self._take(frame, shared=query != "")
+        if not self._news.has_later(batch.stream):  # whose look finds what this one would
+            for frame in batch.frames.values():
+                self._look(frame["query"], frame["batch"])
 
     def _take(self, frame: dict[str, Any], *, shared: bool) -> None:
         """`shared`: with other queries, on a watermark that has no delay."""
@@ -181,7 +188,6 @@ class Watching:
                 known.windows, watermark=frame["watermark"] * known.scale, newest=known.newest * known.scale
             )
         self._taker.take(frame)
-        self._look(name, frame["batch"])
 
     def _look(self, name: str, batch: int | None = None) -> None:
         known = self._known.get(name)

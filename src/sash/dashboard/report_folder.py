@@ -2,20 +2,20 @@
 
     rows      key · id · start · end · values, the newest of a look, at most `ROWS`
     hottest   the keys with the most events in their latest window, or else with the most reports
+    seen      the rows of these files; read: how many of them, the last, were read for all this
 
-Reading what a sink has written costs the query nothing. The folder of a query of Sash has a folder for each
-batch, and only those of new batches are opened: none of it is listed. Folders of others are listed, for at
-most a twentieth of the time, and of what was read only the newest time of change is kept. What counts the
-events of a window is an aggregate `sash.count()` of the query; where there is none, keys are ranked by how
-many rows were emitted of them, and the ranking is named accordingly. A row of look-backs has no window: its
-start and end are the time of its event.
+Reading what a sink has written costs the query nothing. It happens in the driver, and a batch may have more
+rows than the driver has memory: so one look reads only the columns that are shown, and of them the last
+`BYTES`. The folder of a query of Sash has a folder for each batch, and only those of new batches are
+opened: none of it is listed. Folders of others are listed, for at most a twentieth of the time, and of what
+was read only the newest time of change is kept. What counts the events of a window is an aggregate
+`sash.count()` of the query; where there is none, keys are ranked by how many rows were emitted of them, and
+the ranking is named accordingly. A row of look-backs has no window: its start and end are the time of its
+event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
-from math import isfinite
 from os import PathLike
 from pathlib import Path
 from time import monotonic
@@ -23,19 +23,24 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from sash.runtimes.flat_window_columns import nested_table
-from sash.semantics.time_format import EPOCH
+from sash.dashboard.last_rows_of_files import LastRows, last_rows
+from sash.dashboard.shown_rows import KEY, key_texts, shown_rows
+from sash.operators.bound_query import WINDOW
+from sash.runtimes.flat_window_columns import nested_table, plain_names
 
 ROWS = 2_000
 """Windows that one look hands on."""
 FILES = 64
 """Files that one look reads, the newest."""
+BYTES = 32 << 20
+"""Of Arrow's columns, that one look reads: half a million rows with a key, a window and a few numbers."""
 HOTTEST = 20
+RANKED = 50 * HOTTEST
+"""Keys whose numbers are kept from look to look."""
 MANIFESTS = "_sash"
 """Where a folder of Sash's has the manifests of its batches: see `runtimes.spark.sinks.manifests`."""
-KEY = "__key"
+NUMBER = "number"
 
 
 class ReportFolder:
@@ -53,13 +58,15 @@ class ReportFolder:
         """`count`: the column with the number of events of a row, if there is one; `time`: the column with
         the time of a row that has no window."""
         self.path, self._keys, self._values, self._count = Path(path), keys, values, count
+        windows = (WINDOW, *plain_names(WINDOW, ("name", "id", "start", "end")).values())
+        self._columns = frozenset(filter(None, (*keys, *values, count, time, *windows)))
         self._next = 0
         """The batch after the last that was read."""
         self._changed, self._read_then = 0.0, set[Path]()
         """The newest time of change of what was read, and the files with just that time."""
         self._rests_until = 0.0
         self._time = time
-        self._ranks: dict[str, float] = {}
+        self._ranks = pa.table({KEY: pa.array([], pa.string()), NUMBER: pa.array([], pa.int64())})
 
     @property
     def measure(self) -> str:
@@ -73,18 +80,28 @@ class ReportFolder:
         batch: the last micro-batch that is done, where that is known.
         """
         fresh = self._of_batches(batch) if (self.path / MANIFESTS).is_dir() else self._listed()
-        tables = [table for path in fresh[-FILES:] if (table := self._read(path)) is not None]
-        if not tables:
+        tables: list[pa.Table] = []
+        seen, room = 0, BYTES
+        for path in reversed(fresh[-FILES:]):
+            found = self._read(path, room)
+            if found is not None:
+                if found.table.num_rows:
+                    tables.insert(0, found.table)
+                seen, room = seen + found.rows, found.room
+        if not seen:
             return None
         table = pa.concat_tables(tables, promote_options="permissive")
-        self._rank(table)
-        ranked = sorted(self._ranks.items(), key=lambda one: -one[1])
-        self._ranks = dict(ranked[: 50 * HOTTEST])
+        order = pc.sort_indices(pc.struct_field(table[WINDOW], "end"))
+        self._rank(table, order)
+        shown = [name for name in self._values if name in table.column_names]
+        newest = table.select([KEY, WINDOW, *shown]).take(order[-ROWS:])
+        hottest = self._ranks.slice(0, HOTTEST)
         return {
-            "rows": self._rows(table),
-            "seen": table.num_rows,
+            "rows": shown_rows(newest, shown),
+            "seen": seen,
+            "read": table.num_rows,
             "measure": self.measure,
-            "hottest": ranked[:HOTTEST],
+            "hottest": list(zip(hottest[KEY].to_pylist(), hottest[NUMBER].to_pylist(), strict=True)),
         }
 
     def _of_batches(self, newest: int | None) -> list[Path]:
@@ -124,16 +141,19 @@ class ReportFolder:
             return False
         return not any(part.startswith(("_", ".")) for part in inside)
 
-    def _read(self, path: Path) -> pa.Table | None:
+    def _read(self, path: Path, room: int) -> LastRows | None:
+        """The last rows of a file, each with its key and its window; None for a file without windows."""
         try:
-            # The reader of a single file, which finds no partition columns in the path.
-            table = self._with_window(nested_table(pq.ParquetFile(path).read()))
+            found = last_rows(path, self._columns, room)
+            table = self._with_window(nested_table(found.table))
         except (OSError, pa.ArrowException):
             return None  # Spark is writing it: another look will find it complete
         self._remember(path)
-        if "window" not in table.column_names or not table.num_rows:
+        if not table.num_rows:
+            return found  # there was no room for any of it
+        if WINDOW not in table.column_names:
             return None
-        return table.append_column(KEY, _named(table, self._keys))
+        return found._replace(table=table.append_column(KEY, key_texts(table, self._keys)))
 
     def _remember(self, path: Path) -> None:
         at = _written(path)
@@ -149,56 +169,23 @@ class ReportFolder:
         at = table[self._time].combine_chunks()
         ids = pa.nulls(len(table), pa.int64())
         return table.append_column(
-            "window", pa.StructArray.from_arrays([ids, at, at], ["id", "start", "end"])
+            WINDOW, pa.StructArray.from_arrays([ids, at, at], ["id", "start", "end"])
         )
 
-    def _rank(self, table: pa.Table) -> None:
-        # 'last' is the last of the order in which rows are given, which threads would not keep.
-        column, function = (KEY, "count") if self._count is None else (self._count, "last")
-        sorted_by_end = table.take(_by_end(table))
-        groups = sorted_by_end.group_by(KEY, use_threads=False).aggregate([(column, function)])
-        found = zip(groups[KEY].to_pylist(), groups[f"{column}_{function}"].to_pylist(), strict=True)
-        for key, number in found:
-            self._ranks[key] = number if self._count else self._ranks.get(key, 0) + number
-
-    def _rows(self, table: pa.Table) -> list[dict[str, Any]]:
-        newest = table.take(_by_end(table)[-ROWS:])
-        shown = [name for name in self._values if name in table.column_names]
-        return [_row(row, shown) for row in newest.select([KEY, "window", *shown]).to_pylist()]
-
-
-def _named(table: pa.Table, keys: tuple[str, ...]) -> Any:
-    """The key as people read it; a query without a key has one for all."""
-    words = [pc.fill_null(pc.cast(table[key], pa.string()), "null") for key in keys]
-    if not words:
-        return pa.array(["(all)"] * table.num_rows)
-    return words[0] if len(words) == 1 else pc.binary_join_element_wise(*words, " · ")
-
-
-def _by_end(table: pa.Table) -> Any:
-    return pc.sort_indices(pc.struct_field(table["window"], "end"))
-
-
-def _row(row: Mapping[str, Any], values: list[str]) -> dict[str, Any]:
-    window = row["window"]
-    shown = {name: _value(row[name]) for name in values}
-    named = {"name": window["name"]} if "name" in window else {}
-    ends = {end: _plain(window[end]) for end in ("start", "end")}
-    return {"key": row[KEY], "id": window["id"], **named, **ends, "values": shown}
-
-
-def _plain(at: datetime | int | None) -> int | None:
-    """A timestamp as milliseconds since 1970, an integer time as it is."""
-    if not isinstance(at, datetime):
-        return at
-    moment = at if at.tzinfo is not None else at.replace(tzinfo=EPOCH.tzinfo)
-    return round((moment - EPOCH).total_seconds() * 1000)
-
-
-def _value(value: Any) -> Any:
-    """What JSON has a word for as it is, anything else as text."""
-    plain = value is None or isinstance(value, int | str) or (isinstance(value, float) and isfinite(value))
-    return value if plain else str(value)
+    def _rank(self, table: pa.Table, order: pa.Array) -> None:
+        """The keys with the largest numbers, of these rows and of earlier looks."""
+        keys = table[KEY].take(order)
+        if self._count is None:
+            numbers, how = pa.repeat(1, len(keys)), "sum"
+        else:
+            # The last of the order in which rows are given, which threads would not keep.
+            numbers, how = table[self._count].take(order), "last"
+        found = pa.table({KEY: keys, NUMBER: numbers}).cast(self._ranks.schema)
+        every = pa.concat_tables([self._ranks, found])
+        groups = every.group_by(KEY, use_threads=False).aggregate([(NUMBER, how)])
+        column = f"{NUMBER}_{how}"
+        most = groups.take(pc.sort_indices(groups, sort_keys=[(column, "descending")])[:RANKED])
+        self._ranks = pa.table({KEY: most[KEY], NUMBER: most[column]})
 
 
 def _written(path: Path) -> float:

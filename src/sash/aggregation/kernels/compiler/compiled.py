@@ -266,6 +266,7 @@ def compiled(monoid: Monoid, *, kinds: tuple[Kind, ...] | None = None) -> Compil
 
 @lru_cache(maxsize=512)
 def _compiled(monoid: Monoid, kinds: tuple[Kind, ...] | None) -> Compiled:
+    """Those that are forgotten free what is around their machine code; that stays: see `module_cache`."""
     return Compiled(monoid, kinds)
 
 

@@ -5,6 +5,11 @@ real file, named by the hash of its text and never written twice: a later proces
 next run) imports the same file and loads the machine code instead of compiling again. The directory is
 `$SASH_CACHE_DIR`, else `$XDG_CACHE_HOME/sash`, else `~/.cache/sash`; deleting it costs a compilation,
 nothing more. Any number of processes may start at once: a file appears complete or not at all.
+
+A module stays for as long as its process, also when the query that needed it is gone: Numba never unloads
+machine code. To drop modules from `sys.modules` frees nothing (with and without, a kernel takes 135 kB that
+was found on disk, and 4.4 MB that the process compiled), and the next query of the same kind would load the
+same code once more. So what a process holds grows with how many different kernels it has run.
 """
 
 from __future__ import annotations

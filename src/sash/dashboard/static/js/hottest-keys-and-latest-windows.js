@@ -1,6 +1,6 @@
 // The hottest keys of a query, and the latest windows of the one that is chosen.
 import { h, replace, svg } from "./dom.js";
-import { bound, plain } from "./format.js";
+import { bound, count, plain } from "./format.js";
 
 const ROW = 20;
 const SHOWN = 12;
@@ -28,7 +28,7 @@ export class Keys {
     const { reports } = query;
     this.looksBack = (query.about?.plan?.rows ?? "window") !== "window";
     this.title.textContent = this.looksBack ? "Latest rows" : "Latest windows";
-    this.measure.textContent = reports ? `by ${reports.measure}` : "";
+    this.measure.textContent = reports ? `by ${reports.measure}${part(reports)}` : "";
     if (!reports) {
       const why = query.about?.reports ? "nothing has been emitted yet" : "not known: watching.add(…, reports=folder) shows what is written there";
       replace(this.bars, h("li", { class: "soft small" }, why));
@@ -70,6 +70,11 @@ export class Keys {
     const rows = await answer.json();
     if (request.get("key") === this.key) replace(this.windows, this.looksBack ? null : timeline(rows, this.key), table(rows, this.looksBack));
   }
+}
+
+/** Of a large batch only the end is read. */
+function part({ read, seen }) {
+  return read < seen ? `, of the last ${count(read)} of ${count(seen)} rows` : "";
 }
 
 function timeline(all, key) {

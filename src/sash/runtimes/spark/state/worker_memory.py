@@ -2,8 +2,9 @@
 
 What can grow with the state is bounded by bytes: operators that hold it without files, such as joins
 (`OperatorCache` in `operators_in_state.py`).
-All else has a bound by number, and entries whose size does not depend on the data: kernels (512), stages of
-queries (16), stores that are open (those of 4 queries, which share files and connections).
+All else has a bound by number, and entries whose size does not depend on the data: stages of queries (16),
+stores that are open (those of 4 queries, which share files and connections). Only machine code has none:
+Numba never unloads it, and a worker holds all kernels that it has run (see `module_cache.py`).
 """
 
 from __future__ import annotations
