@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from pyarrow import fs
 from typer.testing import CliRunner, Result
 
 from sash.aggregation.stores.files import Files
@@ -13,6 +15,7 @@ from sash.aggregation.stores.lmdb import LMDB
 from sash.cli.main import app
 from sash.operators.engine.saving.journal_entries import cut
 from sash.runtimes.spark.epochs.operator_in_store import CHUNK, chunk_key
+from sash.runtimes.spark.files import open_files
 from tests.state import golden
 
 STORES = {"elastic-lmdb": LMDB, "elastic-files": Files}
@@ -73,3 +76,33 @@ def test_a_damaged_value_is_one_sentence(home: Path) -> None:
     answer = verified(checkpoint)
     assert answer.exit_code == 2
     assert "is damaged" in answer.output
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_place_may_be_written_as_spark_writes_it(home: Path, name: str) -> None:
+    checkpoint = home / name / "checkpoint"
+    by_url = verified(f"file://{checkpoint}", "--json")
+    assert by_url.exit_code == 0, by_url.output
+    assert by_url.output == verified(checkpoint, "--json").output
+    assert json.loads(by_url.output)["chunks"] > 0
+
+
+def test_a_checkpoint_is_read_where_a_cluster_keeps_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "bucket").mkdir()
+    shutil.move(home / "elastic-files", home / "bucket" / "elastic-files")
+    remote = fs.SubTreeFileSystem(str(home), fs.LocalFileSystem())
+    monkeypatch.setattr(open_files, "_mounted", lambda scheme, authority: (remote, authority))
+    place = "s3a://bucket/elastic-files/checkpoint"
+    for there in (place, f"{place}/sash/"):
+        answer = verified(there, "--json")
+        assert answer.exit_code == 0, answer.output
+        assert json.loads(answer.output)["chunks"] > 0
+    assert f"checkpoint: {place}" in CliRunner().invoke(app, ["state", place]).output
+    assert "is not a folder" in verified("s3a://bucket/nowhere").output
+
+
+def test_a_place_that_pyarrow_cannot_open_is_refused_with_what_to_do() -> None:
+    answer = verified("dbfs:/checkpoints/bars")
+    assert answer.exit_code == 2
+    assert "dbfs:/checkpoints/bars cannot be opened from here: " in answer.output
+    assert "copy the folder to this machine" in answer.output

@@ -326,7 +326,8 @@ def state(
         typer.Argument(
             metavar="PLACE",
             help="A checkpoint of a streaming query, a store of files or LMDB, published features, or "
-            "redis://host:port/db.",
+            "redis://host:port/db. Files may be on s3a://, hdfs:// and so on where pyarrow opens them; "
+            "else copy the folder to this machine.",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
 
@@ -45,8 +44,8 @@ class Found:
 def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False) -> int:
     """Look, and print; the exit code. What is neither a checkpoint nor a store is a StoreError."""
     if verify and not place.startswith(SERVER):
-        _require_readable(Path(place))
-    found = list(_on_server(place) if place.startswith(SERVER) else [_in_folder(Path(place), debug=debug)])
+        _require_readable(place)
+    found = list(_on_server(place) if place.startswith(SERVER) else [_in_folder(place, debug=debug)])
     if not verify:
         for each in found:
             _print_all(as_json, each)
@@ -117,31 +116,35 @@ def _on_server(place: str) -> Iterator[Found]:
         yield Found({"store": address_of(url)}, (), namespaces_on(url, others), published)
 
 
-def _require_readable(place: Path) -> None:
+def _require_readable(place: str) -> None:
     """A damaged LMDB file may end the process that reads it: then another one than this."""
     from sash.aggregation.stores.lmdb_damage import DATA, require_readable
     from sash.aggregation.stores.lmdb_environment import DATABASES
+    from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder
     from sash.runtimes.spark.inspection.elastic_state import store_of
 
-    for folder in (place, store_of(place)):
-        if (folder / DATA).is_file():
-            require_readable(folder, databases=DATABASES)
+    for folder in map(ArrowFolder.of, (place, store_of(place))):
+        if folder.local is not None and folder.has_file(DATA):
+            require_readable(folder.local, databases=DATABASES)
 
 
-def _in_folder(place: Path, *, debug: bool) -> Found:
+def _in_folder(place: str, *, debug: bool) -> Found:
     from sash.aggregation.stores.lmdb_damage import DATA
+    from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
     from sash.runtimes.spark.inspection.elastic_state import namespaces_in, stages_in
     from sash.serving.published_state import published_in
 
-    if not place.is_dir():
+    folder = ArrowFolder.of(place)
+    if not folder.is_there:
         raise StoreError(f"{place} is not a folder; give a checkpoint of a streaming query, or a store")
     if Checkpoint.looks_like_one(place):
         return Found(*_checkpoint(Checkpoint.of(place), debug=debug))
-    facts = {"store": str(place)}
-    published = published_in(place) if (place / DATA).is_file() else None
-    if published is not None:
-        return Found(facts, published=[published])
+    facts: dict[str, Any] = {"store": folder.place}
+    if folder.local is not None and folder.has_file(DATA):
+        published = published_in(folder.local)
+        if published is not None:
+            return Found(facts, published=[published])
     kept = stages_in(place)
     if kept is not None:
         return Found(facts | {"batch": kept[0]}, kept[1])
@@ -156,22 +159,23 @@ def _in_folder(place: Path, *, debug: bool) -> Found:
 
 def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any], list[StageSeen]]:
     """What is known of a checkpoint, and the state that belongs to it."""
+    from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder
     from sash.runtimes.spark.inspection.elastic_state import stages_in, store_of
 
     facts = {
-        "checkpoint": str(checkpoint.path),
+        "checkpoint": checkpoint.place,
         "query": checkpoint.query,
         "batch": checkpoint.committed,
         "to be executed again": checkpoint.begun if checkpoint.begun != checkpoint.committed else None,
     }
-    kept = stages_in(store_of(checkpoint.path))
+    kept = stages_in(store_of(checkpoint.place))
     if kept is not None:
         return facts, kept[1]
     if checkpoint.committed is None:
-        raise StoreError(f"the checkpoint at {checkpoint.path} has no state yet: no micro-batch is done")
-    if not (checkpoint.path / "state").is_dir():
+        raise StoreError(f"the checkpoint at {checkpoint.place} has no state yet: no micro-batch is done")
+    if not ArrowFolder.of(checkpoint.place).has_folder("state"):
         raise StoreError(
-            f"the checkpoint at {checkpoint.path} has no state: its query keeps none, or in a Redis server"
+            f"the checkpoint at {checkpoint.place} has no state: its query keeps none, or in a Redis server"
         )
     return facts, _on_spark(checkpoint, debug=debug)
 

@@ -1,5 +1,6 @@
 """A checkpoint looked into, without running its query.
 
+arrow_folder.py   a folder that is only read, wherever it is
 checkpoint.py     what Spark writes beside the state: batches and watermark
 query_words.py    the query that the state belongs to, in words
 checkpoint_contents.py  what was found: stages, buckets

@@ -9,11 +9,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from os import fspath
 from typing import Protocol
 
 from sash.aggregation.stores.epoch_store import Committed, EpochStore
-from sash.aggregation.stores.files import Files, stores_in
+from sash.aggregation.stores.files import stores_in
 from sash.aggregation.stores.lmdb_damage import DATA
 from sash.aggregation.stores.lmdb_view import Namespace, looking
 from sash.aggregation.stores.redis import Redis
@@ -22,7 +22,8 @@ from sash.errors import CorruptValue, EpochError, StoreError
 from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.epochs.epoch_journal import LAYOUT_KEY, QUERIES, QUERY, require_journal_layout
 from sash.runtimes.spark.epochs.operator_in_store import CHUNK, TOKEN, header_in
-from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL
+from sash.runtimes.spark.epochs.store_of_state import FOLDER, JOURNAL, StateLocation
+from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder, Place
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
 from sash.runtimes.spark.inspection.leftovers import ServedQuery
 from sash.runtimes.spark.inspection.query_words import Description
@@ -77,25 +78,26 @@ class OpenedStores:
 
 
 @contextmanager
-def viewed(folder: Path) -> Iterator[tuple[str, StoreView] | None]:
+def viewed(place: Place) -> Iterator[tuple[str, StoreView] | None]:
     """The store in a folder, and what it is called; None when there is none."""
-    if (folder / DATA).is_file():
-        with looking(folder) as look:
+    folder = ArrowFolder.of(place)
+    if folder.local is not None and folder.has_file(DATA):
+        with looking(folder.local) as look:
             yield "LMDB", look
-    elif folder.is_dir() and (names := stores_in(folder)):
-        yield "files", OpenedStores(names, lambda name: Files(folder, namespace=name))
+    elif folder.is_there and (names := stores_in(folder.path, folder.system)):
+        yield "files", OpenedStores(names, StateLocation(folder.place, files=True).open)
     else:
         yield None
 
 
-def store_of(checkpoint: Path) -> Path:
+def store_of(checkpoint: Place) -> str:
     """Where an elastic query keeps its state, unless on a server."""
-    return checkpoint / FOLDER
+    return f"{fspath(checkpoint)}/{FOLDER}"
 
 
-def stages_in(folder: Path) -> tuple[int, list[StageSeen]] | None:
+def stages_in(place: Place) -> tuple[int, list[StageSeen]] | None:
     """The last epoch and the state of the queries in a folder; None when none has lived there."""
-    with viewed(folder) as found:
+    with viewed(place) as found:
         return None if found is None else stages_of(found[1], where=f"in {found[0]}")
 
 
@@ -128,9 +130,9 @@ def stages_of(view: StoreView, *, where: str) -> tuple[int, list[StageSeen]] | N
     return names[JOURNAL].committed.epoch, stages or [seen(where, description, b"")]
 
 
-def namespaces_in(folder: Path) -> list[Namespace] | None:
+def namespaces_in(place: Place) -> list[Namespace] | None:
     """What any LMDB store or store of files holds, all of it read; None when there is no store."""
-    with viewed(folder) as found:
+    with viewed(place) as found:
         return None if found is None else _read(found[1])
 
 
