@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import redis
 from pyarrow import fs
 from typer.testing import CliRunner, Result
 
@@ -78,6 +79,27 @@ def test_a_damaged_value_is_one_sentence(home: Path) -> None:
     assert "is damaged" in answer.output
 
 
+@pytest.mark.parametrize("number", range(4))
+def test_a_bucket_that_is_gone_is_named(home: Path, number: int) -> None:
+    checkpoint = home / "elastic-files" / "checkpoint"
+    shutil.rmtree(checkpoint / "sash" / f"bucket-{number}")
+    answer = verified(checkpoint)
+    assert answer.exit_code == 1
+    assert f"in files: bucket {number} is gone" in answer.output
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(
+    ("name", "line"), [("journal", "the journal is gone"), ("bucket-1", "bucket 1 is gone")]
+)
+def test_a_namespace_that_a_server_has_evicted_is_named(home: Path, name: str, line: str) -> None:
+    with golden.served(home) as url, redis.Redis.from_url(url) as client:
+        client.delete(*client.scan_iter(match=f"sash:{{*.{name}}}:*", count=1000))
+        answer = verified(url)
+    assert answer.exit_code == 1
+    assert f"in Redis: {line}" in answer.output
+
+
 @pytest.mark.parametrize("name", STORES)
 def test_a_place_may_be_written_as_spark_writes_it(home: Path, name: str) -> None:
     checkpoint = home / name / "checkpoint"
@@ -98,6 +120,10 @@ def test_a_checkpoint_is_read_where_a_cluster_keeps_it(home: Path, monkeypatch: 
         assert answer.exit_code == 0, answer.output
         assert json.loads(answer.output)["chunks"] > 0
     assert f"checkpoint: {place}" in CliRunner().invoke(app, ["state", place]).output
+    shutil.rmtree(home / "bucket" / "elastic-files" / "checkpoint" / "sash" / "bucket-2")
+    answer = verified(place)
+    assert answer.exit_code == 1
+    assert "in files: bucket 2 is gone" in answer.output
     assert "is not a folder" in verified("s3a://bucket/nowhere").output
 
 

@@ -333,7 +333,11 @@ def state(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Print only what was checked and problems; exit code 1 if any."),
+        typer.Option(
+            "--verify",
+            help="Print only what was checked and problems, also what keeps a query from going on; "
+            "exit code 1 if any.",
+        ),
     ] = False,
 ) -> None:
     """Show what a checkpoint or a store contains, without running the query; reads and checks all of it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
@@ -23,7 +23,7 @@ from sash.semantics.time_format import EPOCH
 if TYPE_CHECKING:
     from sash.aggregation.stores.lmdb_view import Namespace
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-    from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
+    from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen, StateSeen
     from sash.serving.published_state import PublishedSeen
 
 
@@ -39,6 +39,8 @@ class Found:
     stages: Sequence[StageSeen] = field(default=())
     namespaces: Sequence[Namespace] = field(default=())
     published: Sequence[PublishedSeen] = field(default=())
+    wrong: Sequence[str] = field(default=())
+    """What keeps its query from going on."""
 
 
 def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False) -> int:
@@ -50,7 +52,8 @@ def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False)
         for each in found:
             _print_all(as_json, each)
         return 0
-    wrong = [line for each in found for stage in each.stages for line in _wrong(stage)]
+    wrong = [line for each in found for line in each.wrong]
+    wrong += [line for each in found for stage in each.stages for line in _wrong(stage)]
     wrong += [f"{seen.where}: {line}" for each in found for seen in each.published for line in seen.wrong]
     checked = _checked(found)
     if as_json:
@@ -58,7 +61,8 @@ def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False)
     else:
         words = ", ".join(f"{count:,} {what}" for what, count in checked.items() if count)
         whole = f"nothing is wrong with {words}" if words else "there is nothing to check yet"
-        print("\n".join([*wrong, f"{place}: checked {words}"] if wrong else [f"{place}: {whole}"]))
+        last = f"checked {words or 'nothing else'}" if wrong else whole
+        print("\n".join([*wrong, f"{place}: {last}"]))
         for seen in (seen for each in found for seen in each.published if seen.unread):
             print(f"{seen.where}: elements were not checked, because the code of an aggregate is not there")
     return 1 if wrong else 0
@@ -109,11 +113,18 @@ def _on_server(place: str) -> Iterator[Found]:
     if not (published or queries or others):
         raise StoreError(f"there is nothing of Sash at {address_of(url)}{'#' * bool(name)}{name}")
     for served in queries:
-        kept = stages_on(url, served)
         facts = {"query": served.query, "checkpoint": served.checkpoint or None, "state": served.state}
-        yield Found(facts | {"batch": kept and kept[0]}, () if kept is None else kept[1])
+        yield _of_state(facts, stages_on(url, served))
     if published or others:
         yield Found({"store": address_of(url)}, (), namespaces_on(url, others), published)
+
+
+def _of_state(facts: dict[str, Any], kept: StateSeen | None) -> Found:
+    """With the batch that is done, if one is."""
+    if kept is None:
+        return Found(facts | {"batch": None})
+    batch = kept.epoch if kept.stages else None
+    return Found(facts | {"batch": batch}, kept.stages, wrong=kept.wrong)
 
 
 def _require_readable(place: str) -> None:
@@ -139,25 +150,25 @@ def _in_folder(place: str, *, debug: bool) -> Found:
     if not folder.is_there:
         raise StoreError(f"{place} is not a folder; give a checkpoint of a streaming query, or a store")
     if Checkpoint.looks_like_one(place):
-        return Found(*_checkpoint(Checkpoint.of(place), debug=debug))
+        return _checkpoint(Checkpoint.of(place), debug=debug)
     facts: dict[str, Any] = {"store": folder.place}
     if folder.local is not None and folder.has_file(DATA):
         published = published_in(folder.local)
         if published is not None:
             return Found(facts, published=[published])
-    kept = stages_in(place)
-    if kept is not None:
-        return Found(facts | {"batch": kept[0]}, kept[1])
+    found = _of_state(facts, stages_in(place))
+    if found.stages:
+        return found
     namespaces = namespaces_in(place)
     if namespaces is not None:
-        return Found(facts, namespaces=namespaces)
+        return replace(found, facts=facts, namespaces=namespaces)
     raise StoreError(
         f"{place} is neither a checkpoint of a streaming query (with metadata and offsets) nor a store of "
         f"Sash's (with {DATA}, or with folders of .state and .data files)"
     )
 
 
-def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any], list[StageSeen]]:
+def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> Found:
     """What is known of a checkpoint, and the state that belongs to it."""
     from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder
     from sash.runtimes.spark.inspection.elastic_state import stages_in, store_of
@@ -168,16 +179,16 @@ def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any],
         "batch": checkpoint.committed,
         "to be executed again": checkpoint.begun if checkpoint.begun != checkpoint.committed else None,
     }
-    kept = stages_in(store_of(checkpoint.place))
+    kept = stages_in(store_of(checkpoint.place), checkpoint=checkpoint.place)
     if kept is not None:
-        return facts, kept[1]
+        return Found(facts, kept.stages, wrong=kept.wrong)
     if checkpoint.committed is None:
         raise StoreError(f"the checkpoint at {checkpoint.place} has no state yet: no micro-batch is done")
     if not ArrowFolder.of(checkpoint.place).has_folder("state"):
         raise StoreError(
             f"the checkpoint at {checkpoint.place} has no state: its query keeps none, or in a Redis server"
         )
-    return facts, _on_spark(checkpoint, debug=debug)
+    return Found(facts, _on_spark(checkpoint, debug=debug))
 
 
 def _on_spark(checkpoint: Checkpoint, *, debug: bool) -> list[StageSeen]:
@@ -197,11 +208,13 @@ def _print_all(as_json: bool, found: Found) -> None:
             "stages": [_data(stage) for stage in found.stages],
             "namespaces": [asdict(each) | {"committed": each.committed._asdict()} for each in namespaces],
             "published": [asdict(seen) for seen in found.published],
+            "wrong": list(found.wrong),
         }
         print(json.dumps(content, indent=2, ensure_ascii=False))
         return
     console = Console(soft_wrap=True, highlight=False)
     _print(console, *(f"{name}: {fact}" for name, fact in found.facts.items() if fact is not None))
+    _print(console, *(f"wrong: {line}" for line in found.wrong))
     for stage in found.stages:
         _print_stage(console, stage)
     if namespaces:

@@ -42,6 +42,13 @@ class Checkpoint:
             raise StoreError(f"the checkpoint at {folder.place} cannot be read: {error}") from error
         return cls(folder.place, str(query), committed, begun, commit.get("nextBatchWatermarkMs") or None)
 
+    @property
+    def due(self) -> int:
+        """The next micro-batch, as Spark decides."""
+        if self.begun is None:
+            return 0
+        return self.begun + (self.begun == self.committed)
+
     @staticmethod
     def looks_like_one(place: Place) -> bool:
         folder = ArrowFolder.of(place)

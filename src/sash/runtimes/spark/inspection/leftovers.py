@@ -20,10 +20,10 @@ from sash.aggregation.stores.redis import Redis
 from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.errors import SashError
 from sash.runtimes.spark.epochs.epoch_journal import CHECKPOINT
-from sash.runtimes.spark.epochs.store_of_state import JOURNAL
+from sash.runtimes.spark.epochs.store_of_state import BUCKET, JOURNAL
 from sash.runtimes.spark.files.open_files import located
 
-_OF_QUERY = re.compile(rf"(?P<query>.+)\.({JOURNAL}|bucket-\d+)")
+_OF_QUERY = re.compile(rf"(?P<query>.+)\.({JOURNAL}|{BUCKET}\d+)")
 
 
 @dataclass(frozen=True)
