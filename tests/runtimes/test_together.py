@@ -126,9 +126,10 @@ def _buckets(checkpoint: Path) -> set[str]:
 
 
 def _stages(checkpoint: Path) -> list[StageSeen]:
-    found = stages_in(store_of(checkpoint))
+    found = stages_in(store_of(checkpoint), checkpoint=checkpoint)
     assert found is not None
-    return found[1]
+    assert found.wrong == []
+    return found.stages
 
 
 def test_what_does_not_fit_together_is_refused(spark: SparkSession, tmp_path: Path) -> None:

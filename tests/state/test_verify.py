@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+import redis
+from pyarrow import fs
 from typer.testing import CliRunner, Result
 
 from sash.aggregation.stores.files import Files
@@ -13,6 +16,7 @@ from sash.aggregation.stores.lmdb import LMDB
 from sash.cli.main import app
 from sash.operators.engine.saving.journal_entries import cut
 from sash.runtimes.spark.epochs.operator_in_store import CHUNK, chunk_key
+from sash.runtimes.spark.files import open_files
 from tests.state import golden
 
 STORES = {"elastic-lmdb": LMDB, "elastic-files": Files}
@@ -73,3 +77,58 @@ def test_a_damaged_value_is_one_sentence(home: Path) -> None:
     answer = verified(checkpoint)
     assert answer.exit_code == 2
     assert "is damaged" in answer.output
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_bucket_that_is_gone_is_named(home: Path, number: int) -> None:
+    checkpoint = home / "elastic-files" / "checkpoint"
+    shutil.rmtree(checkpoint / "sash" / f"bucket-{number}")
+    answer = verified(checkpoint)
+    assert answer.exit_code == 1
+    assert f"in files: bucket {number} is gone" in answer.output
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(
+    ("name", "line"), [("journal", "the journal is gone"), ("bucket-1", "bucket 1 is gone")]
+)
+def test_a_namespace_that_a_server_has_evicted_is_named(home: Path, name: str, line: str) -> None:
+    with golden.served(home) as url, redis.Redis.from_url(url) as client:
+        client.delete(*client.scan_iter(match=f"sash:{{*.{name}}}:*", count=1000))
+        answer = verified(url)
+    assert answer.exit_code == 1
+    assert f"in Redis: {line}" in answer.output
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_place_may_be_written_as_spark_writes_it(home: Path, name: str) -> None:
+    checkpoint = home / name / "checkpoint"
+    by_url = verified(f"file://{checkpoint}", "--json")
+    assert by_url.exit_code == 0, by_url.output
+    assert by_url.output == verified(checkpoint, "--json").output
+    assert json.loads(by_url.output)["chunks"] > 0
+
+
+def test_a_checkpoint_is_read_where_a_cluster_keeps_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "bucket").mkdir()
+    shutil.move(home / "elastic-files", home / "bucket" / "elastic-files")
+    remote = fs.SubTreeFileSystem(str(home), fs.LocalFileSystem())
+    monkeypatch.setattr(open_files, "_mounted", lambda scheme, authority: (remote, authority))
+    place = "s3a://bucket/elastic-files/checkpoint"
+    for there in (place, f"{place}/sash/"):
+        answer = verified(there, "--json")
+        assert answer.exit_code == 0, answer.output
+        assert json.loads(answer.output)["chunks"] > 0
+    assert f"checkpoint: {place}" in CliRunner().invoke(app, ["state", place]).output
+    shutil.rmtree(home / "bucket" / "elastic-files" / "checkpoint" / "sash" / "bucket-2")
+    answer = verified(place)
+    assert answer.exit_code == 1
+    assert "in files: bucket 2 is gone" in answer.output
+    assert "is not a folder" in verified("s3a://bucket/nowhere").output
+
+
+def test_a_place_that_pyarrow_cannot_open_is_refused_with_what_to_do() -> None:
+    answer = verified("dbfs:/checkpoints/bars")
+    assert answer.exit_code == 2
+    assert "dbfs:/checkpoints/bars cannot be opened from here: " in answer.output
+    assert "copy the folder to this machine" in answer.output

@@ -335,13 +335,18 @@ def state(
         typer.Argument(
             metavar="PLACE",
             help="A checkpoint of a streaming query, a store of files or LMDB, published features, or "
-            "redis://host:port/db.",
+            "redis://host:port/db. Files may be on s3a://, hdfs:// and so on where pyarrow opens them; "
+            "else copy the folder to this machine.",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Print only what was checked and problems; exit code 1 if any."),
+        typer.Option(
+            "--verify",
+            help="Print only what was checked and problems, also what keeps a query from going on; "
+            "exit code 1 if any.",
+        ),
     ] = False,
 ) -> None:
     """Show what a checkpoint or a store contains, without running the query; reads and checks all of it."""

@@ -35,6 +35,10 @@ class Committed(NamedTuple):
     epoch: int
     oldest: int
 
+    def has(self, epoch: int) -> bool:
+        """Whether `rollback(epoch)` finds the end of this epoch."""
+        return max(self.oldest, self.epoch - 1) <= epoch <= self.epoch
+
 
 TOKENS = 1 << 120
 """Tokens are less than this."""
@@ -155,7 +159,7 @@ class EpochStore(ABC):
         self._require_open()
         _check_epoch(epoch)
         committed = self._committed()
-        if not max(committed.oldest, committed.epoch - 1) <= epoch <= committed.epoch:
+        if not committed.has(epoch):
             raise EpochError(
                 f"cannot roll back to epoch {epoch}: the store is at epoch {committed.epoch} and "
                 f"keeps none before {committed.oldest}"

@@ -299,10 +299,15 @@ class Files(EpochStore):
                 self.on_step("file removed")
 
 
-def stores_in(folder: Path) -> list[str]:
-    """The namespaces in a local folder; nothing is made there."""
-    subfolders = (path for path in folder.iterdir() if path.is_dir())
-    return sorted(path.name for path in subfolders if any(_OWN.fullmatch(f.name) for f in path.iterdir()))
+def stores_in(path: str, file_system: fs.FileSystem) -> list[str]:
+    """The namespaces in a folder; nothing is made there."""
+
+    def inside(folder: str) -> list[fs.FileInfo]:
+        found: list[fs.FileInfo] = file_system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        return found
+
+    folders = (info for info in inside(path) if info.type == fs.FileType.Directory)
+    return sorted(f.base_name for f in folders if any(_OWN.fullmatch(i.base_name) for i in inside(f.path)))
 
 
 def _file_name(given: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import lmdb
 
-from sash.aggregation.stores.epoch_store import Committed
+from sash.aggregation.stores.epoch_store import FRESH, Committed
 from sash.aggregation.stores.lmdb import read_meta
 from sash.aggregation.stores.lmdb_damage import DATA, damage_words, missing_bytes, require_readable
 from sash.aggregation.stores.lmdb_environment import DATABASES
@@ -40,11 +40,20 @@ class Look:
     def __init__(self, transaction: Any, databases: dict[bytes, Any]) -> None:
         self._transaction, self._databases = transaction, databases
 
+    @property
+    def names(self) -> list[str]:
+        return [full[:-1].decode() for full, _ in self._scan(b"meta", b"")]
+
+    def committed(self, namespace: str) -> Committed:
+        full = namespace.encode() + b"\0"
+        data = self._transaction.get(full, db=self._databases[b"meta"])
+        return FRESH if data is None else read_meta(full, data)
+
     def namespaces(self) -> Iterator[Namespace]:
         """All of them, by name."""
-        for full, data in self._scan(b"meta", b""):
-            sizes = [len(value) for _, value in self._live(full)]
-            yield Namespace(full[:-1].decode(), read_meta(full, data), len(sizes), sum(sizes))
+        for name in self.names:
+            sizes = [len(value) for _, value in self._live(name.encode() + b"\0")]
+            yield Namespace(name, self.committed(name), len(sizes), sum(sizes))
 
     def items(self, namespace: str, *, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Keys and values of a namespace, by key; CorruptValue for one that is damaged."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urldefrag
 
@@ -26,7 +25,7 @@ from sash.semantics.time_format import EPOCH
 if TYPE_CHECKING:
     from sash.aggregation.stores.lmdb_view import Namespace
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
-    from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen
+    from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen, StateSeen
     from sash.serving.published_state import PublishedSeen
 
 
@@ -45,18 +44,20 @@ class Found:
     published: Sequence[PublishedSeen] = field(default=())
     unreadable: Sequence[str] = field(default=())
     """What could not be read, and why."""
+    wrong: Sequence[str] = field(default=())
+    """What keeps its query from going on."""
 
 
 def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False) -> int:
     """Look, and print; the exit code. What is neither a checkpoint nor a store is a StoreError."""
     if verify and not place.startswith(SERVER):
-        _require_readable(Path(place))
-    found = list(_on_server(place) if place.startswith(SERVER) else [_in_folder(Path(place), debug=debug)])
+        _require_readable(place)
+    found = list(_on_server(place) if place.startswith(SERVER) else [_in_folder(place, debug=debug)])
     if not verify:
         for each in found:
             _print_all(as_json, each)
         return 1 if any(each.unreadable for each in found) else 0
-    wrong = [line for each in found for line in each.unreadable]
+    wrong = [line for each in found for line in (*each.unreadable, *each.wrong)]
     wrong += [line for each in found for stage in each.stages for line in _wrong(stage)]
     wrong += [f"{seen.where}: {line}" for each in found for seen in each.published for line in seen.wrong]
     checked = _checked(found)
@@ -65,11 +66,8 @@ def run(place: str, *, as_json: bool, verify: bool = False, debug: bool = False)
     else:
         words = ", ".join(f"{count:,} {what}" for what, count in checked.items() if count)
         whole = f"nothing is wrong with {words}" if words else "there is nothing to check yet"
-        print(
-            "\n".join(
-                [*wrong, f"{place}: checked {words or 'nothing else'}"] if wrong else [f"{place}: {whole}"]
-            )
-        )
+        last = f"checked {words or 'nothing else'}" if wrong else whole
+        print("\n".join([*wrong, f"{place}: {last}"]))
         for seen in (seen for each in found for seen in each.published if seen.unread):
             print(f"{seen.where}: elements were not checked, because the code of an aggregate is not there")
     return 1 if wrong else 0
@@ -121,11 +119,11 @@ def _on_server(place: str) -> Iterator[Found]:
     if not (published or queries or others or unreadable):
         raise StoreError(f"there is nothing of Sash at {address_of(url)}{'#' * bool(name)}{name}")
     for query, served in queries.items():
-        wrong = list[str]()
-        stages = _each("query", [query], lambda each: stages_on(url, queries[each]), wrong)
-        batch, kept = stages[0] if stages else (None, ())
+        cannot = list[str]()
+        read = _each("query", [query], lambda each: stages_on(url, queries[each]), cannot)
         facts = {"query": query, "checkpoint": served.checkpoint or None, "state": served.state}
-        yield Found(facts | {"why": served.why or None, "batch": batch}, kept, unreadable=wrong)
+        seen = _of_state(facts | {"why": served.why or None}, next(iter(read), None))
+        yield replace(seen, unreadable=cannot)
     if published or others or unreadable:
         yield Found(
             {"store": address_of(url)}, (), list(chain.from_iterable(namespaces)), published, unreadable
@@ -147,63 +145,76 @@ def _each(
     return [item for item in found if item is not None]
 
 
-def _require_readable(place: Path) -> None:
+def _of_state(facts: dict[str, Any], kept: StateSeen | None) -> Found:
+    """With the batch that is done, if one is."""
+    if kept is None:
+        return Found(facts | {"batch": None})
+    batch = kept.epoch if kept.stages else None
+    return Found(facts | {"batch": batch}, kept.stages, wrong=kept.wrong)
+
+
+def _require_readable(place: str) -> None:
     """A damaged LMDB file may end the process that reads it: then another one than this."""
     from sash.aggregation.stores.lmdb_damage import DATA, require_readable
     from sash.aggregation.stores.lmdb_environment import DATABASES
+    from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder
     from sash.runtimes.spark.inspection.elastic_state import store_of
 
-    for folder in (place, store_of(place)):
-        if (folder / DATA).is_file():
-            require_readable(folder, databases=DATABASES)
+    for folder in map(ArrowFolder.of, (place, store_of(place))):
+        if folder.local is not None and folder.has_file(DATA):
+            require_readable(folder.local, databases=DATABASES)
 
 
-def _in_folder(place: Path, *, debug: bool) -> Found:
+def _in_folder(place: str, *, debug: bool) -> Found:
     from sash.aggregation.stores.lmdb_damage import DATA
+    from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder
     from sash.runtimes.spark.inspection.checkpoint import Checkpoint
     from sash.runtimes.spark.inspection.elastic_state import namespaces_in, stages_in
     from sash.serving.published_state import published_in
 
-    if not place.is_dir():
+    folder = ArrowFolder.of(place)
+    if not folder.is_there:
         raise StoreError(f"{place} is not a folder; give a checkpoint of a streaming query, or a store")
     if Checkpoint.looks_like_one(place):
-        return Found(*_checkpoint(Checkpoint.of(place), debug=debug))
-    facts = {"store": str(place)}
-    published = published_in(place) if (place / DATA).is_file() else None
-    if published is not None:
-        return Found(facts, published=[published])
-    kept = stages_in(place)
-    if kept is not None:
-        return Found(facts | {"batch": kept[0]}, kept[1])
+        return _checkpoint(Checkpoint.of(place), debug=debug)
+    facts: dict[str, Any] = {"store": folder.place}
+    if folder.local is not None and folder.has_file(DATA):
+        published = published_in(folder.local)
+        if published is not None:
+            return Found(facts, published=[published])
+    found = _of_state(facts, stages_in(place))
+    if found.stages:
+        return found
     namespaces = namespaces_in(place)
     if namespaces is not None:
-        return Found(facts, namespaces=namespaces)
+        return replace(found, facts=facts, namespaces=namespaces)
     raise StoreError(
         f"{place} is neither a checkpoint of a streaming query (with metadata and offsets) nor a store of "
         f"Sash's (with {DATA}, or with folders of .state and .data files)"
     )
 
 
-def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> tuple[dict[str, Any], list[StageSeen]]:
+def _checkpoint(checkpoint: Checkpoint, *, debug: bool) -> Found:
     """What is known of a checkpoint, and the state that belongs to it."""
+    from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder
     from sash.runtimes.spark.inspection.elastic_state import stages_in, store_of
 
     facts = {
-        "checkpoint": str(checkpoint.path),
+        "checkpoint": checkpoint.place,
         "query": checkpoint.query,
         "batch": checkpoint.committed,
         "to be executed again": checkpoint.begun if checkpoint.begun != checkpoint.committed else None,
     }
-    kept = stages_in(store_of(checkpoint.path))
+    kept = stages_in(store_of(checkpoint.place), checkpoint=checkpoint.place)
     if kept is not None:
-        return facts, kept[1]
+        return Found(facts, kept.stages, wrong=kept.wrong)
     if checkpoint.committed is None:
-        raise StoreError(f"the checkpoint at {checkpoint.path} has no state yet: no micro-batch is done")
-    if not (checkpoint.path / "state").is_dir():
+        raise StoreError(f"the checkpoint at {checkpoint.place} has no state yet: no micro-batch is done")
+    if not ArrowFolder.of(checkpoint.place).has_folder("state"):
         raise StoreError(
-            f"the checkpoint at {checkpoint.path} has no state: its query keeps none, or in a Redis server"
+            f"the checkpoint at {checkpoint.place} has no state: its query keeps none, or in a Redis server"
         )
-    return facts, _on_spark(checkpoint, debug=debug)
+    return Found(facts, _on_spark(checkpoint, debug=debug))
 
 
 def _on_spark(checkpoint: Checkpoint, *, debug: bool) -> list[StageSeen]:
@@ -224,11 +235,13 @@ def _print_all(as_json: bool, found: Found) -> None:
             "namespaces": [asdict(each) | {"committed": each.committed._asdict()} for each in namespaces],
             "published": [asdict(seen) for seen in found.published],
             "unreadable": list(found.unreadable),
+            "wrong": list(found.wrong),
         }
         print(json.dumps(content, indent=2, ensure_ascii=False))
         return
     console = Console(soft_wrap=True, highlight=False)
     _print(console, *(f"{name}: {fact}" for name, fact in found.facts.items() if fact is not None))
+    _print(console, *(f"wrong: {line}" for line in found.wrong))
     for stage in found.stages:
         _print_stage(console, stage)
     if namespaces:

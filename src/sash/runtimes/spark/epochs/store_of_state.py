@@ -31,6 +31,8 @@ from sash.runtimes.spark.files.open_files import located
 
 JOURNAL = "journal"
 """The namespace of the driver."""
+BUCKET = "bucket-"
+"""With its number, that of a bucket."""
 FOLDER = "sash"
 """Below the checkpoint, beside Spark's own folders."""
 
@@ -70,8 +72,7 @@ class StateLocation:
         """Remove the stores of all other buckets; only for files. What cannot be removed now stays."""
         file_system, path = located(self.place)
         for found in file_system.get_file_info(fs.FileSelector(path, allow_not_found=True)):
-            number = re.fullmatch(r"bucket-(\d+)", found.base_name)
-            if number and int(number[1]) not in numbers:
+            if bucket_of(found.base_name) not in (None, *numbers):
                 with suppress(OSError):
                     file_system.delete_dir(found.path)
 
@@ -97,7 +98,7 @@ class OpenStores:
         mine = self._homes.setdefault(home, {})
         self._homes.move_to_end(home)
         if bucket not in mine:
-            mine[bucket] = home.open(f"bucket-{bucket}")
+            mine[bucket] = home.open(f"{BUCKET}{bucket}")
         while len(self._homes) > self.limit:
             _, others = self._homes.popitem(last=False)
             for each in others.values():
@@ -118,6 +119,16 @@ class OpenStores:
 OPEN = OpenStores()
 _WARNED: set[str] = set()
 """Servers of which this process has warned that they may lose state."""
+
+
+def bucket_of(namespace: str) -> int | None:
+    """The number of a bucket; None where this is no bucket's namespace.
+
+    >>> bucket_of("bucket-12"), bucket_of("journal")
+    (12, None)
+    """
+    found = re.fullmatch(rf"{BUCKET}(\d+)", namespace)
+    return None if found is None else int(found[1])
 
 
 def url_of(store: str) -> str:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 from sash.errors import StoreError
+from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder, Place
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint folder of Spark's."""
 
-    path: Path
+    place: str
+    """As Spark calls it."""
     query: str
     """Spark's identifier of the query."""
     committed: int | None
@@ -30,31 +31,33 @@ class Checkpoint:
     """Of the next micro-batch, in Spark's milliseconds; None before there is one."""
 
     @classmethod
-    def of(cls, path: Path) -> Self:
+    def of(cls, place: Place) -> Self:
         """StoreError when the folder is no checkpoint, or one that cannot be read."""
+        folder = ArrowFolder.of(place)
         try:
-            query = json.loads((path / "metadata").read_text(encoding="utf-8"))["id"]
-            committed, begun = _newest(path / "commits"), _newest(path / "offsets")
-            commit = {} if committed is None else _json_line(path / "commits" / str(committed))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"the checkpoint at {path} cannot be read: {error}") from error
-        return cls(path, str(query), committed, begun, commit.get("nextBatchWatermarkMs") or None)
+            query = json.loads(folder.text("metadata"))["id"]
+            committed, begun = (max(folder.numbers(log), default=None) for log in ("commits", "offsets"))
+            commit = {} if committed is None else _json_line(folder.text(f"commits/{committed}"))
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise StoreError(f"the checkpoint at {folder.place} cannot be read: {error}") from error
+        return cls(folder.place, str(query), committed, begun, commit.get("nextBatchWatermarkMs") or None)
+
+    @property
+    def due(self) -> int:
+        """The next micro-batch, as Spark decides."""
+        if self.begun is None:
+            return 0
+        return self.begun + (self.begun == self.committed)
 
     @staticmethod
-    def looks_like_one(path: Path) -> bool:
-        return (path / "metadata").is_file() and (path / "offsets").is_dir()
+    def looks_like_one(place: Place) -> bool:
+        folder = ArrowFolder.of(place)
+        return folder.has_file("metadata") and folder.has_folder("offsets")
 
 
-def _newest(folder: Path) -> int | None:
-    if not folder.is_dir():
-        return None
-    return max((int(file.name) for file in folder.iterdir() if file.name.isdecimal()), default=None)
-
-
-def _json_line(file: Path) -> dict[str, Any]:
+def _json_line(text: str) -> dict[str, Any]:
     """The first line after the version."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    parsed = json.loads(lines[1])
+    parsed = json.loads(text.splitlines()[1])
     if not isinstance(parsed, dict):
-        raise ValueError(f"{file.name} does not hold what Spark writes there")
+        raise ValueError("a commit does not hold what Spark writes there")
     return parsed

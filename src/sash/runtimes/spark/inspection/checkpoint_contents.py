@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sash.operators.saved_operator_contents import Inventory
 from sash.runtimes.spark.inspection.query_words import Description
@@ -51,3 +52,13 @@ class StageSeen:
         """How far the bucket that has come farthest has come: others learn of it when they have work."""
         watermarks = [bucket.inventory.watermark for bucket in self.buckets]
         return max((watermark for watermark in watermarks if watermark is not None), default=None)
+
+
+class StateSeen(NamedTuple):
+    """What a store has of a query in epochs."""
+
+    epoch: int
+    """The last one that is done."""
+    stages: list[StageSeen]
+    wrong: list[str]
+    """What keeps the query from going on."""

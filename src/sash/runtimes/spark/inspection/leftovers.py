@@ -22,14 +22,14 @@ from sash.aggregation.stores.redis import Redis
 from sash.aggregation.stores.redis_namespaces import RedisNamespaces
 from sash.errors import SashError, StoreUnavailable
 from sash.runtimes.spark.epochs.epoch_journal import CHECKPOINT
-from sash.runtimes.spark.epochs.store_of_state import JOURNAL
+from sash.runtimes.spark.epochs.store_of_state import BUCKET, JOURNAL
 from sash.runtimes.spark.state.checkpoint_label import CheckpointLabel, CheckpointState
 from sash.serving.feature_stores import FEATURES
 from sash.serving.store_names import DESCRIPTION, LABEL
 
 IDLE = 3_600.0
 """Seconds in which nobody has used what is left over."""
-_OF_QUERY = re.compile(rf"(?P<query>.+)\.({JOURNAL}|bucket-\d+)")
+_OF_QUERY = re.compile(rf"(?P<query>.+)\.({JOURNAL}|{BUCKET}\d+)")
 
 
 @dataclass(frozen=True)

@@ -33,16 +33,18 @@ def stages_in_state_store(spark: SparkSession, checkpoint: Checkpoint) -> list[S
         return _stages(spark, checkpoint)
     except (PySparkException, Py4JError) as error:
         raise StoreError(
-            f"Spark cannot read the state in {checkpoint.path}: {sentence_of(error)}"
+            f"Spark cannot read the state in {checkpoint.place}: {sentence_of(error)}"
         ) from error
 
 
 def _stages(spark: SparkSession, checkpoint: Checkpoint) -> list[StageSeen]:
-    found = spark.read.format("state-metadata").load(str(checkpoint.path)).collect()
+    found = spark.read.format("state-metadata").load(checkpoint.place).collect()
     ours = [row.operatorId for row in found if VARIABLE in _variables(row.operatorProperties)]
     if not ours:
         names = ", ".join(sorted({row.operatorName for row in found})) or "nothing"
-        raise StoreError(f"the state in {checkpoint.path} is not of a query of Sash: it is that of {names}")
+        raise StoreError(
+            f"the state in {checkpoint.place} is not of a query of Sash: it is that of {names}"
+        )
     return [stage for operator in sorted(ours) for stage in _of_operator(spark, checkpoint, operator)]
 
 
@@ -54,7 +56,7 @@ def _variables(properties: str | None) -> set[str]:
 def _of_operator(spark: SparkSession, checkpoint: Checkpoint, operator: int) -> list[StageSeen]:
     """One stage, or one for each of the queries that share the operator."""
     reader = spark.read.format("statestore").option("operatorId", operator)
-    rows = reader.option("stateVarName", VARIABLE).load(str(checkpoint.path))
+    rows = reader.option("stateVarName", VARIABLE).load(checkpoint.place)
     where, query = f"in Spark's state store, operator {operator}", F.col("user_map_key.query")
     if "query" not in rows.select("user_map_key.*").columns:
         return [_stage(rows, checkpoint, where)]
@@ -69,14 +71,14 @@ def _stage(rows: DataFrame, checkpoint: Checkpoint, where: str) -> StageSeen:
         parts = groupby(several, key=lambda row: row.number >= 0)
         own = {row.number: row for _, before in islice(parts, 1) for row in before}
         if not own.keys() >= {QUERY, TOKEN}:
-            raise CorruptValue(f"the state in {checkpoint.path} has no header of its bucket {bucket}")
+            raise CorruptValue(f"the state in {checkpoint.place} has no header of its bucket {bucket}")
         described = unseal(sealed_as(bucket), own[QUERY].bytes)
         description = description or json.loads(bytes(described))
         header = header_in(bucket, bytes(own[TOKEN].bytes))
         held = inventory(header, ((row.number, bytes(row.bytes)) for _, chunks in parts for row in chunks))
         buckets.append(BucketSeen(bucket, own[TOKEN].partition_id, held))
     if description is None:
-        raise StoreError(f"{where} in {checkpoint.path} has not kept any state yet")
+        raise StoreError(f"{where} in {checkpoint.place} has not kept any state yet")
     return StageSeen(where, description, tuple(sorted(buckets, key=lambda seen: seen.number)))
 
 
