@@ -12,7 +12,7 @@ from pyarrow import fs
 from sash.errors import StoreError, Unsupported
 from sash.runtimes.spark.files.open_files import located
 
-Place: TypeAlias = str | PathLike[str]
+SparkPath: TypeAlias = str | PathLike[str]
 """A local path, or what Spark calls a folder elsewhere."""
 
 
@@ -26,7 +26,7 @@ class ArrowFolder:
     system: fs.FileSystem
 
     @classmethod
-    def of(cls, place: Place) -> Self:
+    def of(cls, place: SparkPath) -> Self:
         """StoreError where pyarrow does not know the file system, or cannot open it."""
         place = fspath(place)
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from sash.errors import StoreError
-from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder, Place
+from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder, SparkPath
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Checkpoint:
     """Of the next micro-batch, in Spark's milliseconds; None before there is one."""
 
     @classmethod
-    def of(cls, place: Place) -> Self:
+    def of(cls, place: SparkPath) -> Self:
         """StoreError when the folder is no checkpoint, or one that cannot be read."""
         folder = ArrowFolder.of(place)
         try:
@@ -50,7 +50,7 @@ class Checkpoint:
         return self.begun + (self.begun == self.committed)
 
     @staticmethod
-    def looks_like_one(place: Place) -> bool:
+    def looks_like_one(place: SparkPath) -> bool:
         folder = ArrowFolder.of(place)
         return folder.has_file("metadata") and folder.has_folder("offsets")
 

@@ -25,7 +25,7 @@ from sash.operators.saved_operator_contents import inventory
 from sash.runtimes.spark.epochs.epoch_journal import LAYOUT_KEY, QUERIES, QUERY, require_journal_layout
 from sash.runtimes.spark.epochs.operator_in_store import CHUNK, TOKEN, header_in
 from sash.runtimes.spark.epochs.store_of_state import BUCKET, FOLDER, JOURNAL, StateLocation, bucket_of
-from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder, Place
+from sash.runtimes.spark.inspection.arrow_folder import ArrowFolder, SparkPath
 from sash.runtimes.spark.inspection.checkpoint import Checkpoint
 from sash.runtimes.spark.inspection.checkpoint_contents import BucketSeen, StageSeen, StateSeen
 from sash.runtimes.spark.inspection.leftovers import ServedQuery
@@ -75,7 +75,7 @@ class OpenedStores:
 
 
 @contextmanager
-def viewed(place: Place) -> Iterator[tuple[str, StoreView] | None]:
+def viewed(place: SparkPath) -> Iterator[tuple[str, StoreView] | None]:
     """The store in a folder, and what it is called; None when there is none."""
     folder = ArrowFolder.of(place)
     if folder.local is not None and folder.has_file(DATA):
@@ -87,12 +87,12 @@ def viewed(place: Place) -> Iterator[tuple[str, StoreView] | None]:
         yield None
 
 
-def store_of(checkpoint: Place) -> str:
+def store_of(checkpoint: SparkPath) -> str:
     """Where an elastic query keeps its state, unless on a server."""
     return f"{fspath(checkpoint)}/{FOLDER}"
 
 
-def stages_in(place: Place, *, checkpoint: Place | None = None) -> StateSeen | None:
+def stages_in(place: SparkPath, *, checkpoint: SparkPath | None = None) -> StateSeen | None:
     """The state of the queries in a folder; None when none has lived there. `checkpoint`: theirs, if it is
     known."""
     with viewed(place) as found:
@@ -108,7 +108,7 @@ def stages_on(url: str, served: ServedQuery) -> StateSeen | None:
     return stages_of(stores, where="in Redis", checkpoint=checkpoint)
 
 
-def stages_of(view: StoreView, *, where: str, checkpoint: Place | None = None) -> StateSeen | None:
+def stages_of(view: StoreView, *, where: str, checkpoint: SparkPath | None = None) -> StateSeen | None:
     at = _moments(view, checkpoint)
     journal = dict(view.items(JOURNAL))
     if checkpoint is None and QUERY not in journal and not _has_tokens(view):
@@ -124,7 +124,7 @@ def stages_of(view: StoreView, *, where: str, checkpoint: Place | None = None) -
     return seen if seen.stages or seen.wrong else None
 
 
-def _moments(view: StoreView, checkpoint: Place | None) -> tuple[Committed, int | None]:
+def _moments(view: StoreView, checkpoint: SparkPath | None) -> tuple[Committed, int | None]:
     """Where the journal is, and the next micro-batch; None where that is not known."""
     due = None
     with suppress(StoreError):
@@ -157,7 +157,7 @@ def _has_tokens(view: StoreView) -> bool:
     return any(key.endswith(TOKEN) for items in buckets for key, _ in items)
 
 
-def namespaces_in(place: Place) -> list[Namespace] | None:
+def namespaces_in(place: SparkPath) -> list[Namespace] | None:
     """What any LMDB store or store of files holds, all of it read; None when there is no store."""
     with viewed(place) as found:
         return None if found is None else _read(found[1])
