@@ -156,10 +156,10 @@ class Matcher:
         for start in range(0, ranges.comparisons, JUDGED):
             candidate = np.arange(start, min(start + JUDGED, ranges.comparisons))
             of = np.searchsorted(ends, candidate, side="right")
-            i, j = ranges.probe[of], ranges.hi[of] - (ends[of] - candidate)
-            found.append(self._judged(probe, side, stored, i, j))
-        i, j = (np.concatenate(column) for column in zip(*found, strict=True))
-        return i, j
+            j: Ints = ranges.hi[of] - (ends[of] - candidate)
+            found.append(self._judged(probe, side, stored, ranges.probe[of], j))
+        probes, others = zip(*found, strict=True)
+        return np.concatenate(probes), np.concatenate(others)
 
     def _judged(self, probe: Chunk, side: Side, stored: Chunk, i: Ints, j: Ints) -> PairPositions:
         if self._within >= 0:
