@@ -151,12 +151,12 @@ class Matcher:
     ) -> PairPositions:
         """Evaluate every candidate in Python, so many at a time, each of which is an object; none that is
         too old to be in the archives any more."""
-        ends = np.cumsum(ranges.hi - ranges.lo)
+        ends: Ints = np.cumsum(ranges.hi - ranges.lo)
         found = [(ranges.probe[:0], ranges.lo[:0])]
         for start in range(0, ranges.comparisons, JUDGED):
-            candidate = np.arange(start, min(start + JUDGED, ranges.comparisons))
+            candidate: Ints = np.arange(start, min(start + JUDGED, ranges.comparisons))
             of = np.searchsorted(ends, candidate, side="right")
-            j: Ints = ranges.hi[of] - (ends[of] - candidate)
+            j = ranges.hi[of] - (ends[of] - candidate)
             found.append(self._judged(probe, side, stored, ranges.probe[of], j))
         probes, others = zip(*found, strict=True)
         return np.concatenate(probes), np.concatenate(others)
