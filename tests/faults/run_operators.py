@@ -18,7 +18,8 @@ from typing import Any
 import sash
 from sash.runtimes.spark.compat import struct_of
 from sash.runtimes.spark.sinks import manifest_runs
-from tests.faults.operators import OPERATORS, SCHEMA
+from tests.faults.operator_events import SCHEMA
+from tests.faults.operators import OPERATORS
 
 
 def main(home: Path, redis: str, trigger: str, *names: str) -> None:
