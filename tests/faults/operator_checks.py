@@ -15,11 +15,15 @@ import pyarrow.parquet as pq
 
 import sash
 from sash.aggregation.stores.values import unseal
-from sash.operators.bound_query import BoundLatest
+from sash.operators.bound_query import BoundLatest, BoundRolling
+from sash.runtimes.spark.epochs.epoch_journal import LAYOUT_KEY, SHARED, WITH_SHARED_KEYS, SharedKeysKept
+from sash.runtimes.spark.epochs.store_of_state import StateLocation
+from sash.runtimes.spark.session_requirements import PARTITIONS
 from sash.semantics.event import Event
 from sash.semantics.look_back_rows import FeatureEvaluation
 from sash.semantics.reference import Arrival, Batch, evaluate
 from sash.semantics.time_format import EPOCH
+from sash.serving.published_state import published_in
 from tests.faults.operator_events import CLOCK, SCHEMA, Row, Table, part_of
 
 if TYPE_CHECKING:
@@ -44,14 +48,18 @@ class Operator:
     """A store; 'redis' is the server of the test."""
     judges_late: bool = False
     """Whether it gets the old events too, which must come out as late."""
+    online: bool = False
+    """Whether its look-backs are published, in LMDB."""
 
     def start(self, arriving: DataFrame, home: Path, *, redis: str, trigger: str | None = EVERY) -> Any:
         query = self.query(arriving if self.judges_late else part_of(arriving, "on time"))
         store = redis if self.elastic == "redis" else self.elastic
         elastic = store and sash.Elastic(max=3, controller=scripted, store=store, buckets=4)
         late = {"late": home / "late"} if self.judges_late else {}
+        online = {"online": home / "online"} if self.online else {}
         return query.start(
-            home / "sink", **late, checkpoint=home / "checkpoint", elastic=elastic or None, trigger=trigger
+            home / "sink", **late, **online, checkpoint=home / "checkpoint", elastic=elastic or None,
+            trigger=trigger,
         )  # fmt: skip
 
     def check(self, home: Path, batches: Sequence[Table]) -> None:
@@ -69,6 +77,8 @@ class Operator:
             expected, emitted = in_process(query), in_process(None, rows)
         assert sum(expected.values()) > 10
         assert emitted == expected, f"too many: {emitted - expected}, missing: {expected - emitted}"
+        if self.online:
+            require_served(home / "online", query)
 
 
 @dataclass(frozen=True)
@@ -76,16 +86,43 @@ class Several(Operator):
     """Queries in one pass."""
 
     def start(self, arriving: DataFrame, home: Path, *, redis: str, trigger: str | None = EVERY) -> Any:
-        queries = self.query(arriving)
+        queries = self.query(arriving if self.judges_late else part_of(arriving, "on time"))
         sinks, late = ({name: home / name / kind for name in queries} for kind in ("sink", "late"))
         return sash.together(**queries).start(
-            sinks, late=late, checkpoint=home / "checkpoint", trigger=trigger
+            sinks, late=late if self.judges_late else None, checkpoint=home / "checkpoint", trigger=trigger
         )
 
     def check(self, home: Path, batches: Sequence[Table]) -> None:
-        for name in self.query(pa.concat_tables(batches)):
-            alone = Operator(lambda data, name=name: self.query(data)[name], judges_late=True)
-            alone.check(home / name, batches)
+        given = batches if self.judges_late else [part_of(table, "on time") for table in batches]
+        for name, query in self.query(pa.concat_tables(given)).items():
+            alone = Operator(
+                lambda data, name=name: self.query(data)[name],
+                judges_late=not isinstance(query.bound, BoundRolling),
+            )
+            alone.check(home / name, given)
+
+
+@dataclass(frozen=True)
+class HotKey(Operator):
+    """Look-backs of a hot key, which as many buckets share as shuffles have partitions."""
+
+    def start(self, arriving: DataFrame, home: Path, *, redis: str, trigger: str | None = EVERY) -> Any:
+        settings = arriving.sparkSession.conf
+        others = settings.get(PARTITIONS)
+        settings.set(PARTITIONS, "2")
+        try:
+            return super().start(arriving, home, redis=redis, trigger=trigger)
+        finally:
+            settings.set(PARTITIONS, others)
+
+    def check(self, home: Path, batches: Sequence[Table]) -> None:
+        """Also unless the key was shared to the end, and for so long that not only its owner answers."""
+        super().check(home, batches)
+        with StateLocation.of("files", checkpoint=str(home / "checkpoint"), query="").journal() as store:
+            layout, kept = store.get_many([LAYOUT_KEY, SHARED])
+        ticks = [row["tick"] for row in pa.concat_tables(batches).to_pylist() if row["key"] != CLOCK]
+        assert layout == b"%d" % WITH_SHARED_KEYS
+        assert min(regime.answers for regime in SharedKeysKept.of(kept).regimes) < max(ticks)
 
 
 # What they must emit
@@ -149,6 +186,21 @@ def require_over(query: Any, rows: Iterable[Row]) -> None:
     counts = [f"n_{window.label}" for window in query.bound.query.windows if not window.endless]
     left = {key: [row[name] for name in counts] for key, row in newest.items() if key != CLOCK}
     assert left == {key: [0] * len(counts) for key in ("a", "b", None)}
+
+
+def require_served(folder: Path, query: Any) -> None:
+    """What is served of each key at the end of the stream is what the definition has then: a look-back
+    without end shows each event that was published twice, or never. The store is whole."""
+    rows = [row for row in query.collect().to_pylist() if row["key"] != CLOCK]
+    last = max(row["at"] for row in rows)
+    with sash.online(folder) as online:
+        served = online.get(["a", "b", None], at=last).to_pylist()
+    assert served == [
+        {"key": key, "at": last} | features(query, key, last, rows) for key in ("a", "b", None)
+    ]
+    found = published_in(folder)
+    assert found is not None
+    assert found.wrong == []
 
 
 def features(query: Any, key: str | None, at: dt.datetime, rows: Iterable[Row]) -> Row:

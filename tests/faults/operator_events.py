@@ -26,6 +26,8 @@ OPENING = dt.datetime(2026, 1, 5, 9, 30, tzinfo=dt.UTC)
 EVENTS, SECONDS, AHEAD = 24, 12, 10_000
 """Of each file; and when the last event is."""
 CLOCK = "the clock"
+SILENT = 24
+"""Seconds for which a key has no events, every other time."""
 
 
 def files_of(count: int, *, seed: int) -> Iterator[Table]:
@@ -53,6 +55,11 @@ PARTS: dict[str, tuple[Callable[[Row], bool], str]] = {
     "on time": (lambda row: not row["old"], "not old"),
     "even": (lambda row: row["number"] % 2 == 0, "number % 2 = 0"),
     "odd": (lambda row: row["number"] % 2 == 1, "number % 2 = 1"),
+    "mostly a": (lambda row: row["key"] == "a" or row["number"] % 8 == 0, "key = 'a' or number % 8 = 0"),
+    "b at times": (
+        lambda row: row["key"] != "b" or row["tick"] // SILENT % 2 == 0,
+        f"not (key <=> 'b') or floor(tick / {SILENT}) % 2 = 0",
+    ),
 }
 """Which events they have, in Python and in SQL."""
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import sash
 from sash.operators import Aggregate, Input, Stateful
-from tests.faults.operator_checks import Operator, Several
+from tests.faults.operator_checks import HotKey, Operator, Several
 from tests.faults.operator_events import SCHEMA, Row, Table, part_of
 
 
@@ -23,18 +23,37 @@ def _totals(windowed: Any) -> Any:
     return windowed.agg(n=sash.count(), total=sash.sum("x"), held=sash.collect("number"))
 
 
-def _windows(data: Any, *windows: sash.Window, pattern: Any = None, plain: bool = False) -> Any:
+def _counted(windowed: Any) -> Any:
+    return windowed.agg(n=sash.count(), total=sash.sum("x"))
+
+
+def _windows(
+    data: Any, *windows: sash.Window, pattern: Any = None, plain: bool = False, engine: str | None = None
+) -> Any:
     cut = _stream(data).window(*windows)
+    cut = cut if engine is None else cut.semantics(engine)
     cut = cut if pattern is None else cut.parallel(pattern)
-    return cut.agg(n=sash.count(), total=sash.sum("x")) if plain else _totals(cut)
+    return _counted(cut) if plain else _totals(cut)
 
 
 def _rolling(data: Any) -> Any:
-    return _stream(data).rolling("10 seconds", "30 seconds").agg(n=sash.count(), total=sash.sum("x"))
+    return _counted(_stream(data).rolling("10 seconds", "30 seconds"))
 
 
 def _latest(data: Any) -> Any:
-    return _stream(data).latest("10 seconds", "30 seconds").agg(n=sash.count(), total=sash.sum("x"))
+    return _counted(_stream(data).latest("10 seconds", "30 seconds"))
+
+
+def _online(data: Any) -> Any:
+    """The key b is silent for longer than its events are kept: they become one fold, and it comes again."""
+    return _counted(_stream(part_of(data, "b at times")).rolling("5 seconds", sash.lifetime()))
+
+
+def _hot_key(data: Any) -> Any:
+    """Two buckets share the key a, by panes of 11: a look-back of two primes has none that are shorter, and
+    so the few rows of a file are worth it."""
+    stream = sash.stream(part_of(data, "mostly a"), time="tick", key="key", delay=5)
+    return _counted(stream.rolling(22))
 
 
 def _sides(data: Any) -> tuple[Any, Any]:
@@ -119,6 +138,15 @@ def _together(data: Any) -> dict[str, Any]:
     }
 
 
+def _lifetimes(data: Any) -> dict[str, Any]:
+    """Look-backs without end (`online` has the third kind), and windows as an engine reports them."""
+    return {
+        "windows": _windows(data, sash.lifetime()),
+        "latest": _counted(_stream(data).latest("10 seconds", sash.lifetime())),
+        "engine": _windows(data, sash.rows(7, every=3), sash.session("2 seconds"), engine="pyflink"),
+    }
+
+
 def _of_windows(*windows: sash.Window, **options: Any) -> Callable[[Any], Any]:
     return partial(_windows_of, windows, options)
 
@@ -150,7 +178,7 @@ OPERATORS: dict[str, Operator] = {
     "asof": Operator(_asof),
     "win-farm": Operator(_of_windows(SLIDING, pattern=sash.WinFarm(2)), judges_late=True),
     "pane-farm": Operator(_of_windows(SLIDING, pattern=sash.PaneFarm(2, 2), plain=True), judges_late=True),
-    "together": Several(_together),
+    "together": Several(_together, judges_late=True),
     "operate": Operator(_operate, elastic="lmdb"),
     "elastic-lmdb": Operator(_of_windows(SLIDING, sash.rows(7, every=3)), elastic="lmdb", judges_late=True),
     "elastic-files": Operator(_of_windows(SLIDING, plain=True), elastic="files", judges_late=True),
@@ -165,4 +193,7 @@ OPERATORS: dict[str, Operator] = {
     "map-reduce": Operator(
         _of_windows(SLIDING, pattern=sash.WinMapReduce(2, 1), plain=True), judges_late=True
     ),
+    "lifetime": Several(_lifetimes),
+    "online": Operator(_online, online=True),
+    "hot-key": HotKey(_hot_key),
 }
