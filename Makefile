@@ -98,7 +98,7 @@ check: $(READY)  ## ruff, mypy (strict) and import-linter
 	$(BIN)/lint-imports
 
 audit: $(READY)  ## look for known weaknesses of dependencies, where the server of advisories can be reached
-	$(BIN)/python tools/audit.py
+	$(BIN)/python -m tools.audit
 
 format: $(READY)  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .

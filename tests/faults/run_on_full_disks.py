@@ -16,7 +16,8 @@ import sash
 from sash.errors import QueryFailed
 from sash.runtimes.spark.compat import struct_of
 from tests.faults.full_disks import full
-from tests.faults.operators import OPERATORS, SCHEMA, files_of
+from tests.faults.operator_events import SCHEMA, files_of
+from tests.faults.operators import OPERATORS
 from tests.runtimes.micro_batches import write_batches
 
 TRIES = 4

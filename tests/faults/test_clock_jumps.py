@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.test_operator_kills import GROUPS, Ground
+from tests.skips import skip_and_note
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.soak]
 
@@ -28,7 +29,7 @@ class JumpingClock:
 
     def __init__(self, home: Path) -> None:
         if not shutil.which("cc"):
-            pytest.skip("no C compiler")
+            skip_and_note("operators whose clocks jump: no C compiler (cc)")
         library, self._file = home / "wall_clock.so", home / "clock"
         source = Path(__file__).with_name("wall_clock.c")
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)

@@ -15,6 +15,7 @@ import pytest
 
 from tests.faults import full_disks, run_on_full_disks
 from tests.faults.victim import QUICK_START
+from tests.skips import skip_and_note
 
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 
@@ -22,7 +23,7 @@ NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 def on_small_disks(disks: dict[Path, str], *command: str | Path, **environment: str) -> str:
     """Run a Python program where these folders are disks of these sizes."""
     if not shutil.which("unshare") or subprocess.run([*NAMESPACE, "true"], check=False).returncode:
-        pytest.skip("no namespace with mounts of its own")
+        skip_and_note("writers on full disks: no namespace with mounts of its own (unshare)")
     mounts = []
     for folder, size in disks.items():
         folder.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,9 @@ from tests.faults.batches_in_flight import (
     seconds_of_a_batch,
 )
 from tests.faults.harms import GAVE_UP, Harm, kill_workers, lose_the_server, plan
-from tests.faults.operators import EVERY, OPERATORS, files_of
+from tests.faults.operator_checks import EVERY
+from tests.faults.operator_events import files_of
+from tests.faults.operators import OPERATORS
 from tests.faults.victim import EndedTooEarly, Victim
 from tests.runtimes.micro_batches import write_batches
 

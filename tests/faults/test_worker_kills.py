@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults import lose_workers
 from tests.faults.lose_workers import DEADLY, IN_EPOCHS, PLACES
-from tests.faults.operators import published_rows
+from tests.faults.operator_checks import published_rows
 from tests.faults.victim import Victim
 from tests.runtimes.micro_batches import write_batches
 

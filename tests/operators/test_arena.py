@@ -35,6 +35,7 @@ from sash.operators.arena import (
     head as head_module,
     owners,
 )
+from tests.skips import skip_and_note
 
 TABLES = {"keys": TableSpec(3), "chunks": TableSpec(1), "heap": TableSpec(1, "uint8")}
 V1, V2 = b"1" * 16, b"2" * 16
@@ -604,7 +605,7 @@ def test_after_a_boot_nothing_is_trusted(folder: Path, monkeypatch: pytest.Monke
 
 def test_a_boot_is_the_same_in_all_processes_of_linux() -> None:
     if not Path("/proc/sys/kernel/random/boot_id").exists():
-        pytest.skip("no /proc")
+        skip_and_note("owners of arenas: no /proc")
     command = "from sash.operators.arena.head import this_boot; print(this_boot().hex())"
     found = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == head_module.this_boot().hex()
@@ -707,7 +708,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
     if os.getuid() != 0 or shutil.which("mount") is None or subprocess.run(command, check=False).returncode:
-        pytest.skip("only root can mount a small disk")
+        skip_and_note("arenas on a small disk: only root can mount one")
     yield disk
     subprocess.run(["umount", "-l", str(disk)], check=True)
 
@@ -964,7 +965,7 @@ def test_opening_and_removing_at_the_same_time_never_fails(home: ArenaHome) -> N
 @pytest.fixture
 def _proc() -> None:
     if not Path("/proc/self/stat").exists():
-        pytest.skip("no /proc")
+        skip_and_note("owners of arenas: no /proc")
 
 
 @pytest.mark.usefixtures("_proc")

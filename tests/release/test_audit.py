@@ -71,10 +71,12 @@ def answered(code: int) -> HTTPError:
     ids=["no network", "no tunnel", "no answer", "refused by a proxy", "a proxy wants a password"],
 )
 def test_without_a_way_to_the_server_it_says_that_nothing_was_audited(
-    error: Exception, capsys: pytest.CaptureFixture[str]
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("NOT_RUN_HERE", str(tmp_path / "list"))
     assert audit.main(failing(error)) == 0
     assert capsys.readouterr().out.startswith("not audited: no way to https://api.osv.dev")
+    assert (tmp_path / "list").read_text().startswith("the audit of dependencies")
 
 
 @pytest.mark.parametrize("code", [400, 404, 500, 503])

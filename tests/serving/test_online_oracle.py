@@ -142,6 +142,61 @@ def test_a_batch_that_fails_half_way_is_published_once(
         assert online.get(["a", "b", "c"], at=8)["held_10"].to_pylist() == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
 
 
+class _Killed(Exception):
+    """In the place of SIGKILL: what was written stays, nothing more is done."""
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lengths=any_look_backs, fan=st.integers(2, 5), stream=batches,
+    kills=st.lists(st.integers(0, 12), max_size=8), at=st.integers(0, 70),
+)  # fmt: skip
+def test_oracle_a_publisher_that_is_killed_before_any_write_adds_each_event_once(
+    memory: MemoryPlace, monkeypatch: pytest.MonkeyPatch,
+    lengths: list[int], fan: int, stream: list, kills: list[int], at: int,
+) -> None:  # fmt: skip
+    """Before a group of its keys, before the end of a batch, before keys that were silent are let go. A
+    batch is executed again until it has ended."""
+    memory.clear()
+    monkeypatch.setattr(forest, "FAN", fan)
+    monkeypatch.setattr(publisher_module, "GROUP", 1)
+    left = [*kills]
+
+    def write(*values: Any, **entries: Any) -> None:
+        if left and left[0] == 0:
+            del left[0]
+            raise _Killed
+        left[:1] = [left[0] - 1] if left else []
+        MemoryPlace.write(memory, *values, **entries)
+
+    monkeypatch.setattr(memory, "write", write)
+    query = Query(look_backs(*lengths), AGGREGATES)
+    publisher = Publisher.of(BoundRolling(query, SCHEMA, "t", ("k",)), "memory")
+    events: dict[str | None, list[Event]] = {}
+    newest = 0
+    for batch, arrivals in enumerate(stream):
+        rows = []
+        for time, key, x in sorted(arrivals, key=lambda one: one[0]):
+            newest = max(newest, time)
+            rows.append({"e": len(rows) + 100 * batch, "t": newest, "k": key, "x": x})
+            events.setdefault(key, []).append(Event(newest, rows[-1]["e"], key, rows[-1]))
+        table, ended = pa.Table.from_pylist(rows, schema=SCHEMA), False
+        while not ended:
+            try:
+                ended = publisher.begin(batch)
+                if not ended:
+                    publisher.done(batch, *([publisher.publish(table, batch)] if rows else []))
+            except _Killed:
+                continue
+    left.clear()
+    at, oracle, online = max(at, newest), FeatureEvaluation(query), sash.online("memory")
+    for key in ("a", "b", None):
+        (row,) = online.get([key], at=at).to_pylist()
+        found = oracle.row(events.get(key, []), at)
+        assert row == {"k": key, "t": at} | {f"{name}_{label}": one for (name, label), one in found.items()}
+    assert memory.lost_and_leaked(RecordForm(publisher.bound)) == (set(), set())
+
+
 def publish(publisher: Publisher, rows: pa.Table, batch: int) -> None:
     """As a sink does, and once more, as after a failure."""
     assert publisher.begin(batch) is False

@@ -15,7 +15,8 @@ from sash.runtimes.spark.state.stable_json import plain
 from sash.semantics import windows
 from sash.semantics.durations import Duration, Unit
 from tests.aggregation.every_monoid import UNBOUND
-from tests.faults.operators import OPERATORS, SCHEMA
+from tests.faults.operator_events import SCHEMA
+from tests.faults.operators import OPERATORS
 
 FILE = Path(__file__).with_name("descriptions.json")
 WINDOWS = (

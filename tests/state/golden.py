@@ -18,7 +18,8 @@ from pathlib import Path
 
 from tests.aggregation.conftest import RedisServer
 from tests.faults import run_operators
-from tests.faults.operators import OPERATORS, files_of
+from tests.faults.operator_events import files_of
+from tests.faults.operators import OPERATORS
 from tests.faults.victim import Victim
 from tests.runtimes.micro_batches import write_batches
 
