@@ -1,6 +1,6 @@
 """The plan: the cheapest candidate, or the simplest of those that are as good.
 
-    candidates → what is forbidden leaves → the best degree of each → within 5 % of the least: the simplest
+    candidates → what is forbidden leaves → the best degree of each → within 10 % of the least: the simplest
 
 Equal facts and equal constants give an equal plan.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sash.operators.bound_query import BoundQuery
-from sash.operators.patterns.declared import pane_workers
+from sash.operators.patterns.declared import KeyFarm, WinSeq, pane_workers
 from sash.planner.auto_declaration import Auto, Parallelism
 from sash.planner.costs.constants import Costs
 from sash.planner.costs.in_process import process_steps
@@ -22,8 +22,11 @@ from sash.planner.plans.candidates import Choice, Forbidden, Refuse, allowed, ca
 from sash.planner.plans.choice_reason import because
 from sash.planner.plans.degrees import of_all_degrees
 
-TIE = 0.05
+TIE = 0.1
 """Estimates that differ by less are equal: constants are not known any better."""
+SMALL = 0.02
+"""Seconds of one worker in process, below which only keys are shared out: other patterns hand out more than
+they save, and to compare them takes longer."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,15 @@ class Plan:
 
 
 def make_plan(
-    bound: BoundQuery, facts: Facts, costs: Costs, *, parallelism: Parallelism, refuse: Refuse = never
-) -> Plan:
-    """The plan for a query over such events; `refuse` returns why its runtime cannot use a pattern."""
+    bound: BoundQuery, facts: Facts, costs: Costs, *, parallelism: Parallelism, refuse: Refuse = never,
+    only_raced: bool = False,
+) -> Plan:  # fmt: skip
+    """The plan for a query over such events; `refuse` returns why its runtime cannot use a pattern. With
+    `only_raced` the plan is the same, without the candidates that cannot win."""
     choices = candidates(facts.where, facts.cores, events_known=facts.events.known == "given")
+    small = facts.where == "process" and total(steps_of(choices[0], facts, costs)) < SMALL
+    if small and only_raced:
+        choices = list(filter(_by_key, choices))
     forced = not isinstance(parallelism, Auto)
     if not isinstance(parallelism, Auto) and parallelism not in choices:
         choices.append(parallelism)
@@ -83,12 +91,13 @@ def make_plan(
         else best_degree(choice, facts, costs)
         for choice in possible
     )
+    best = cheapest(tuple(one for one in costed if not small or _by_key(one.pattern)))
     if not forced:
-        winner = cheapest(costed)
-        why = because(winner.pattern, facts)
+        winner, why = best, because(best.pattern, facts)
+        if cheapest(costed) != best:
+            why += f"; of less than {1000 * SMALL:.0f} ms only keys are shared out"
     else:
         winner = next(one for one in costed if one.pattern == parallelism)
-        best = cheapest(costed)
         why = f"as requested; by itself the planner would choose {best.name}"
         if best == winner:
             why = "as requested, and as the planner would choose"
@@ -98,6 +107,11 @@ def make_plan(
         forced=forced, measured=costs.spark_measured if on_spark else costs.measured,
         constants=_in_words(costs, on_spark=on_spark),
     )  # fmt: skip
+
+
+def _by_key(choice: Choice) -> bool:
+    """Whether it shares out keys, if anything."""
+    return isinstance(choice, WinSeq) or (isinstance(choice, KeyFarm) and isinstance(choice.held, WinSeq))
 
 
 def _in_words(costs: Costs, *, on_spark: bool) -> str:

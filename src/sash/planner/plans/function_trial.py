@@ -79,7 +79,7 @@ class TriedFirst:
         cut = self.cut(left.window)
         each = tried.seconds / tried.windows
         facts = replace(self.facts, cuts=(replace(cut, windows=float(len(left))),), function=each)
-        pattern = make_plan(left.bound, facts, self._costs_now(), parallelism=AUTO).pattern
+        pattern = make_plan(left.bound, facts, self._costs_now(), parallelism=AUTO, only_raced=True).pattern
         assert pattern is not None
         try:
             return evaluate(pattern, left.bound, left.window, left.layout, left.ranges)

@@ -70,7 +70,9 @@ class InterpretedFirst(TriedFirst):
         costs = self._costs_now()
         slower = tried.seconds / max(self._estimate(left, tried), 1e-9)
         measured = replace(costs.process, interpreted=costs.process.interpreted * slower)
-        plan = make_plan(left.bound, facts, replace(costs, process=measured), parallelism=AUTO)
+        plan = make_plan(
+            left.bound, facts, replace(costs, process=measured), parallelism=AUTO, only_raced=True
+        )
         assert plan.pattern is not None
         return plan.pattern
 
@@ -81,7 +83,7 @@ class InterpretedFirst(TriedFirst):
 
     def _alone(self, bound: BoundQuery) -> Pattern:
         """The plan for one core."""
-        plan = make_plan(bound, replace(self.facts, cores=1), self.costs, parallelism=AUTO)
+        plan = make_plan(bound, replace(self.facts, cores=1), self.costs, parallelism=AUTO, only_raced=True)
         assert plan.pattern is not None
         return plan.pattern
 

@@ -96,8 +96,9 @@ class LocalSource:
     def parallel(self, parallelism: Parallelism, bound: BoundQuery) -> LocalSource:
         return replace(self, parallelism=parallelism)
 
-    def plan(self, bound: BoundQuery) -> Plan:
-        return make_plan(bound, self._facts(bound), costs(), parallelism=self.parallelism)
+    def plan(self, bound: BoundQuery, *, only_raced: bool = False) -> Plan:
+        facts = self._facts(bound)
+        return make_plan(bound, facts, costs(), parallelism=self.parallelism, only_raced=only_raced)
 
     def _facts(self, bound: BoundQuery) -> Facts:
         known = self.parallelism if isinstance(self.parallelism, Auto) else AUTO
@@ -109,7 +110,7 @@ class LocalSource:
         declared = None if isinstance(self.parallelism, Auto) else self.parallelism
         if isinstance(bound, BoundWhole):
             return TriedFirst(self._facts(bound), costs()) if declared is None else evaluator(declared), 1
-        plan = None if declared is not None else self.plan(bound)
+        plan = None if declared is not None else self.plan(bound, only_raced=True)
         pattern = declared if plan is None else plan.pattern
         assert pattern is not None  # buckets are Spark's
         interpreted = bool(interpreted_of(bound))
