@@ -142,7 +142,7 @@ def test_differential_windows_that_were_tried_first_are_not_computed_again(trial
     table, bound = whole(100)
     facts = Facts.of(bound, facts_of_table(bound, table, sash.Auto()), where="process", cores=2)
     free_processes = replace(DEFAULTS, process=ProcessCosts(start=1.0, handing=1.0))
-    tried = TriedFirst(facts, free_processes, trial=trial, clock=Ticks())
+    tried = TriedFirst(lambda: facts, free_processes, trial=trial, clock=Ticks())
     assert answer(bound, table, evaluate=tried).reports.equals(answer(bound, table).reports)
 
 
@@ -156,7 +156,7 @@ def test_a_function_that_cannot_travel_is_computed_here() -> None:
     table, bound = whole(100, guarded)
     facts = Facts.of(bound, facts_of_table(bound, table, sash.Auto()), where="process", cores=2)
     free_processes = replace(DEFAULTS, process=ProcessCosts(start=1.0, handing=1.0))
-    tried = TriedFirst(facts, free_processes, trial=1.5, clock=Ticks())
+    tried = TriedFirst(lambda: facts, free_processes, trial=1.5, clock=Ticks())
     assert answer(bound, table, evaluate=tried).reports.num_rows == 50
 
 
@@ -167,7 +167,7 @@ def test_a_slow_function_goes_to_worker_processes_once_it_is_known_to_be_slow() 
 
     table, bound = whole(120, slowly)
     facts = Facts.of(bound, facts_of_table(bound, table, sash.Auto()), where="process", cores=2)
-    reports = answer(bound, table, evaluate=TriedFirst(facts, DEFAULTS, trial=0.1)).reports
+    reports = answer(bound, table, evaluate=TriedFirst(lambda: facts, DEFAULTS, trial=0.1)).reports
     pids = reports["n"].to_pylist()
     assert pids[0] == os.getpid()
     assert len({*pids} - {os.getpid()}) == 2
@@ -210,14 +210,16 @@ def test_differential_aggregates_that_were_tried_first_have_the_same_values(
     if not isinstance(window, ContextFreeWindow):
         pattern = sash.KeyFarm(2)
     free_processes = replace(DEFAULTS, process=ProcessCosts(start=1.0, handing=1.0))
-    tried = InterpretedFirst(facts, free_processes, trial=trial, clock=Ticks(), pattern=pattern)
+    tried = InterpretedFirst(lambda: facts, free_processes, trial=trial, clock=Ticks(), pattern=pattern)
     assert answer(bound, table, evaluate=tried).reports.equals(answer(bound, table).reports)
 
 
 def test_aggregates_whose_calls_take_long_go_to_worker_processes_once_that_is_known() -> None:
     window = sash.sliding(6, every=3)
     table, bound, facts = interpreted(900, window, seen=sets(work=300_000), n=sash.count())
-    found = answer(bound, table, evaluate=InterpretedFirst(facts, DEFAULTS)).reports["seen"].to_pylist()
+    found = (
+        answer(bound, table, evaluate=InterpretedFirst(lambda: facts, DEFAULTS)).reports["seen"].to_pylist()
+    )
     pids = [pid for values in found for pid in values[1::2]]
     assert pids[0] == os.getpid()
     assert pids.count(os.getpid()) < len(pids) / 2
@@ -228,7 +230,9 @@ def test_aggregates_whose_calls_take_long_go_to_worker_processes_once_that_is_kn
 def test_aggregates_of_cheap_calls_stay_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(function_trial, "idle", lambda: 0)
     table, bound, facts = interpreted(2_000, sash.sliding(60, every=30), seen=sets())
-    found = answer(bound, table, evaluate=InterpretedFirst(facts, DEFAULTS, trial=0.0)).reports["seen"]
+    found = answer(bound, table, evaluate=InterpretedFirst(lambda: facts, DEFAULTS, trial=0.0)).reports[
+        "seen"
+    ]
     assert {pid for values in found.to_pylist() for pid in values[1::2]} == {os.getpid()}
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from sash.errors import Unsupported
 from sash.operators.bound_query import BoundQuery
@@ -44,10 +45,15 @@ class Tried:
 class TriedFirst:
     """An evaluator that begins here, and continues wherever the rest is done sooner."""
 
-    facts: Facts
+    find: Callable[[], Facts]
+    """Not called where all windows are computed before it matters."""
     costs: Costs
     trial: float = TRIAL
     clock: Callable[[], float] = time.perf_counter
+
+    @cached_property
+    def facts(self) -> Facts:
+        return self.find()
 
     def __call__(self, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
         whole = WindowShare.whole(bound, window, layout, ranges)

@@ -40,6 +40,8 @@ class InterpretedFirst(TriedFirst):
     """Processor time: a machine that is busy with something else makes no call dearer."""
     pattern: Pattern = field(default_factory=WinSeq)
     """Of the aggregates that machine code computes."""
+    made: list[Pattern] = field(default_factory=list)
+    """The plan for one core, once it is made."""
 
     def __call__(self, bound: BoundQuery, window: Window, layout: Layout, ranges: Ranges) -> Values:
         python, *others = by_language(bound)
@@ -82,10 +84,13 @@ class InterpretedFirst(TriedFirst):
         return interpreted_seconds(self._alone(left.bound), facts, self.costs.process)
 
     def _alone(self, bound: BoundQuery) -> Pattern:
-        """The plan for one core."""
-        plan = make_plan(bound, replace(self.facts, cores=1), self.costs, parallelism=AUTO, only_raced=True)
-        assert plan.pattern is not None
-        return plan.pattern
+        """The plan for one core: one for all windows of the query."""
+        if not self.made:
+            one = replace(self.facts, cores=1)
+            plan = make_plan(bound, one, self.costs, parallelism=AUTO, only_raced=True)
+            assert plan.pattern is not None
+            self.made.append(plan.pattern)
+        return self.made[0]
 
     def _of(self, window: Window, windows: int, events: int) -> Facts:
         """Of a part of one window's windows."""

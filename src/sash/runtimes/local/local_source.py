@@ -109,13 +109,16 @@ class LocalSource:
         """Who computes the values of windows, and how many shares of the keys there are."""
         declared = None if isinstance(self.parallelism, Auto) else self.parallelism
         if isinstance(bound, BoundWhole):
-            return TriedFirst(self._facts(bound), costs()) if declared is None else evaluator(declared), 1
+            if declared is not None:
+                return evaluator(declared), 1
+            return TriedFirst(lambda: self._facts(bound), costs()), 1
         plan = None if declared is not None else self.plan(bound, only_raced=True)
         pattern = declared if plan is None else plan.pattern
         assert pattern is not None  # buckets are Spark's
         interpreted = bool(interpreted_of(bound))
         if plan is not None and plan.facts.cores > 1 and interpreted:
-            return InterpretedFirst(interpreted_facts(plan.facts, bound), costs(), pattern=pattern), 1
+            facts = plan.facts
+            return InterpretedFirst(lambda: interpreted_facts(facts, bound), costs(), pattern=pattern), 1
         processes = interpreted and busy_workers(pattern) > 1 and not isinstance(bound, BoundLatest)
         if isinstance(pattern, KeyFarm) and isinstance(pattern.held, WinSeq) and not processes:
             return evaluated, pattern.degree
