@@ -19,7 +19,16 @@ from sash.planner.costs.spark_batch import bucket_tasks
 from sash.planner.costs.step import total
 from sash.planner.facts import EventFacts, Facts, RuntimeName, cut_of
 from sash.planner.plans.candidates import candidates, named, never
-from sash.planner.plans.cheapest_pattern import TIE, Plan, cheapest, make_plan, steps_of
+from sash.planner.plans.cheapest_pattern import (
+    SMALL,
+    TIE,
+    Plan,
+    by_key,
+    cheapest,
+    is_small,
+    make_plan,
+    steps_of,
+)
 from sash.planner.plans.degrees import degrees, of_all_degrees
 from sash.runtimes.spark.patterns.static_plan import impossible, not_planned
 from sash.runtimes.spark.patterns.stream_plan import impossible_on_streams, not_planned_on_streams
@@ -62,10 +71,11 @@ def plan_of(
     parallelism: Any = AUTO,
     function: float | None = None,
     costs: Costs = DEFAULTS,
+    only_raced: bool = False,
 ) -> Plan:
     facts = Facts.of(bound, events, where=where, cores=cores, function=function)
     refuse = {"spark batch": not_planned, "spark streaming": not_planned_on_streams}.get(where, never)
-    return make_plan(bound, facts, costs, parallelism=parallelism, refuse=refuse)
+    return make_plan(bound, facts, costs, parallelism=parallelism, refuse=refuse, only_raced=only_raced)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +257,11 @@ def test_what_is_forbidden_is_never_a_candidate_and_equal_facts_give_equal_plans
     windows = windowed.apply(len, schema="n bigint") if as_function else windowed.agg(**aggregates)
     plan = plan_of(windows.bound, events, where=where, cores=cores)
     assert plan == plan_of(windows.bound, events, where=where, cores=cores)
-    assert plan.chosen == cheapest(plan.candidates)
+    small = is_small(plan.facts, DEFAULTS)
+    raced = tuple(one for one in plan.candidates if not small or by_key(one.pattern))
+    assert plan.chosen == cheapest(raced)
+    quickly = plan_of(windows.bound, events, where=where, cores=cores, only_raced=True)
+    assert (quickly.chosen, quickly.candidates) == (plan.chosen, raced)
     for one in plan.candidates:
         assert one.seconds >= 0
         if one.pattern is not None:
@@ -255,6 +269,25 @@ def test_what_is_forbidden_is_never_a_candidate_and_equal_facts_give_equal_plans
             assert where != "spark batch" or impossible(one.pattern, windows.bound) is None
             assert where != "spark streaming" or impossible_on_streams(one.pattern, windows.bound) is None
     assert not {one.pattern for one in plan.forbidden} & {one.name for one in plan.candidates}
+
+
+def test_a_short_query_shares_out_keys_if_anything_and_says_so() -> None:
+    bound = query(sash.rows(50, every=10), HEAVY)
+    free = Costs(process=ProcessCosts(job=0.0, call=0.0))
+    few, many = (EventFacts(rows, 1, 1.0, rows) for rows in (20_000, 2_000_000))
+    plan = plan_of(bound, few, costs=free)
+    assert by_key(plan.pattern)
+    assert not by_key(cheapest(plan.candidates).pattern)
+    assert plan.why.endswith("; of less than 20 ms only keys are shared out")
+    assert not by_key(plan_of(bound, many, costs=free).pattern)
+
+
+def test_what_python_computes_is_not_known_to_be_short() -> None:
+    bound, few = query(sash.rows(1_000, every=10), OBJECTS), EventFacts(2_000, 1, 1.0, 2_000)
+    plan = plan_of(bound, few)
+    assert plan.chosen.seconds < SMALL
+    assert plan.chosen == cheapest(plan.candidates)
+    assert plan.pattern == sash.PaneFarm(1, 1)
 
 
 def test_a_forbidden_pattern_is_listed_with_the_reason() -> None:

@@ -78,9 +78,9 @@ def make_plan(
     """The plan for a query over such events; `refuse` returns why its runtime cannot use a pattern. With
     `only_raced` the plan is the same, without the candidates that cannot win."""
     choices = candidates(facts.where, facts.cores, events_known=facts.events.known == "given")
-    small = facts.where == "process" and total(steps_of(choices[0], facts, costs)) < SMALL
+    small = is_small(facts, costs)
     if small and only_raced:
-        choices = list(filter(_by_key, choices))
+        choices = list(filter(by_key, choices))
     forced = not isinstance(parallelism, Auto)
     if not isinstance(parallelism, Auto) and parallelism not in choices:
         choices.append(parallelism)
@@ -91,7 +91,7 @@ def make_plan(
         else best_degree(choice, facts, costs)
         for choice in possible
     )
-    best = cheapest(tuple(one for one in costed if not small or _by_key(one.pattern)))
+    best = cheapest(tuple(one for one in costed if not small or by_key(one.pattern)))
     if not forced:
         winner, why = best, because(best.pattern, facts)
         if cheapest(costed) != best:
@@ -109,7 +109,13 @@ def make_plan(
     )  # fmt: skip
 
 
-def _by_key(choice: Choice) -> bool:
+def is_small(facts: Facts, costs: Costs) -> bool:
+    """What Python computes may take a thousand times what is estimated: it is not."""
+    known = facts.whole is None and all(one.compiled for one in facts.algebra)
+    return facts.where == "process" and known and total(steps_of(WinSeq(), facts, costs)) < SMALL
+
+
+def by_key(choice: Choice) -> bool:
     """Whether it shares out keys, if anything."""
     return isinstance(choice, WinSeq) or (isinstance(choice, KeyFarm) and isinstance(choice.held, WinSeq))
 
