@@ -112,17 +112,23 @@ class LocalSource:
             if declared is not None:
                 return evaluator(declared), 1
             return TriedFirst(lambda: self._facts(bound), costs()), 1
-        plan = None if declared is not None else self.plan(bound, only_raced=True)
-        pattern = declared if plan is None else plan.pattern
+        interpreted = interpreted_of(bound)
+        if declared is None and interpreted and self._threads > 1:
+            return self._tried(bound, alone=len(interpreted) == len(bound.aggregates)), 1
+        pattern = self.plan(bound, only_raced=True).pattern if declared is None else declared
         assert pattern is not None  # buckets are Spark's
-        interpreted = bool(interpreted_of(bound))
-        if plan is not None and plan.facts.cores > 1 and interpreted:
-            facts = plan.facts
-            return InterpretedFirst(lambda: interpreted_facts(facts, bound), costs(), pattern=pattern), 1
         processes = interpreted and busy_workers(pattern) > 1 and not isinstance(bound, BoundLatest)
         if isinstance(pattern, KeyFarm) and isinstance(pattern.held, WinSeq) and not processes:
             return evaluated, pattern.degree
         return evaluator(pattern), 1
+
+    def _tried(self, bound: BoundQuery, *, alone: bool) -> InterpretedFirst:
+        """What Python computes is tried first; `alone`: there is nothing else to be planned."""
+        if alone:
+            return InterpretedFirst(lambda: interpreted_facts(self._facts(bound), bound), costs())
+        plan = self.plan(bound, only_raced=True)
+        assert plan.pattern is not None
+        return InterpretedFirst(lambda: interpreted_facts(plan.facts, bound), costs(), pattern=plan.pattern)
 
     def frame(self, reports: pa.Table) -> Any:
         """An answer in the form of the input."""
